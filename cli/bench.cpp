@@ -156,8 +156,8 @@ int run_bench(const Global& global, const BenchOptions& options) {
           print_json("tautline.bench", 1, json_line(m, limits));
         else
           table.print_row(m);
-        std::fflush(stdout);
-        if (m.profile && global.profile) fmt::print(stderr, "{}", engine::to_text(*m.profile));
+        flush_output();
+        if (m.profile && global.profile) print_message(engine::to_text(*m.profile));
       } catch (const core::Error& error) {
         // Not every stage has code for every device, and a sweep ends where memory does.
         const bool skip_stage =

@@ -11,7 +11,6 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
-#include "tautline/pipeline/voltages/data_warnings.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::cli {
@@ -40,8 +39,8 @@ void summarise_channelize(const Global& global, const std::string& output,
 
 int run_channelize(const Global& global, ChannelizeOptions& options) {
   pipeline::ChannelizeConfig& config = options.config;
-  const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
-                          config.memory_bytes, voltages_come_in_order);
+  const PipedInputs piped(global, config.inputs, formats::Contents::voltages, config.output,
+                          config.overwrite, config.memory_bytes, voltages_come_in_order);
   config.piped = piped.live();
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
                             files_read(config.inputs, options.filter));
@@ -60,9 +59,7 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
       pipeline::constant_text(summary.constant_channels, summary.input_names);
   if (!constant.empty()) spdlog::warn("never change: {}", constant);
   if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
-  return piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict,
-                                    pipeline::not_finite_message(summary.not_finite)),
-                      options.input.strict);
+  return piped.status(voltage_status(summary, options.input.strict), options.input.strict);
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <system_error>
 
 #include "tautline/core/error.h"
 #include "tautline/core/field_text.h"
@@ -119,6 +121,16 @@ nlohmann::ordered_json number_or_null(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
+void print_message(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0)
+    throw std::system_error(errno, std::generic_category(), "standard output");
+}
+
 std::string object_line(const std::string& schema, int version, nlohmann::ordered_json object) {
   nlohmann::ordered_json line{{"schema", schema}, {"version", version}};
   line.update(object);
@@ -133,7 +145,7 @@ void print_json(const std::string& schema, int version, nlohmann::ordered_json o
 ProgressLine::ProgressLine(const Global& global) : enabled_(!global.quiet && isatty(2) == 1) {}
 
 ProgressLine::~ProgressLine() {
-  if (drawn_) fmt::print(stderr, "\n");
+  if (drawn_) print_message("\n");
 }
 
 void ProgressLine::show(double fraction, const std::string& text) {
@@ -147,8 +159,7 @@ void ProgressLine::show(double fraction, const std::string& text) {
 
 void ProgressLine::show(const std::string& text) {
   if (!enabled_) return;
-  fmt::print(stderr, "\r{}\033[K", text);
-  std::fflush(stderr);
+  print_message(fmt::format("\r{}\033[K", text));
   drawn_ = true;
 }
 

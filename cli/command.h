@@ -20,7 +20,13 @@
 namespace tautline::cli {
 
 /// The command's exit statuses; an interrupted run has that of interrupts.h.
-enum Exit : int { kDone = 0, kFailed = 1, kWrongUsage = 2, kDamagedInput = 3 };
+enum Exit : int {
+  kDone = 0,
+  kFailed = 1,
+  kWrongUsage = 2,
+  kDamagedInput = 3,
+  kReaderEnded = 141  ///< of standard output: 128 + SIGPIPE, as shells have it
+};
 
 /// Advice for faster later runs, each text once, printed at the end of this run. From any thread.
 class Advice {
@@ -127,6 +133,10 @@ std::optional<int> inspect_photons(const Global& global, const std::string& path
 /// JSON has no infinities and no NaN.
 nlohmann::ordered_json number_or_null(double value);
 
+/// Prints on standard error; what nobody reads any longer is lost, and the run goes on.
+void print_message(const std::string& text);
+/// Writes what was printed so far. Throws std::system_error, as printing does, where nobody reads it any longer.
+void flush_output();
 /// A JSON object as a line, with its schema's name and version added.
 std::string object_line(const std::string& schema, int version, nlohmann::ordered_json object);
 /// The same on standard output.

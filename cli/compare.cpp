@@ -131,11 +131,12 @@ void print_candidates(const pipeline::CandidateComparison& c, std::size_t rows) 
   }
   fmt::print(
       "\nFound {} of {} pulses{}; {} of {} candidates are of no pulse, {} are of a pulse that was "
-      "found already\n",
+      "found already{}\n",
       c.found, c.pulses.size(),
       std::isfinite(c.recall) ? fmt::format(" (recall {:.4g})", c.recall)
                               : ": none lies wholly in the data",
-      c.false_alarms, c.candidates, c.duplicates);
+      c.false_alarms, c.candidates, c.duplicates,
+      c.injected > 0 ? fmt::format(", {} of pulses that the search injected", c.injected) : "");
   if (std::isfinite(c.mean_snr_ratio))
     fmt::print("S/N over the true S/N: {:.4g}{} (0.943 is the best boxcar's on a Gaussian)\n",
                c.mean_snr_ratio,
@@ -156,6 +157,7 @@ int run_candidates(const Global& global, const CompareOptions& options) {
                 {"false_alarms", c.false_alarms},
                 {"duplicates", c.duplicates},
                 {"cut", c.cut},
+                {"injected", c.injected},
                 {"mean_snr_ratio", number_or_null(c.mean_snr_ratio)},
                 {"snr_ratio_scatter", number_or_null(c.snr_ratio_scatter)},
                 {"agrees", c.agrees},
@@ -187,7 +189,7 @@ bool is_list_of_candidates(const std::string& path) {
 
 int run_compare(const Global& global, CompareOptions& options) {
   std::vector<std::string> inputs{options.visibilities, options.truth};
-  const PipedInputs piped(global, inputs);
+  const PipedInputs piped(global, inputs, formats::Contents::compared);
   options.visibilities = inputs.front();
   options.truth = inputs.back();
   if (!options.truth.ends_with(".json") && is_list_of_candidates(options.visibilities))

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "cli/common_options.h"
+#include "cli/field_options.h"
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"
 #include "cli/output_names.h"
@@ -84,15 +85,13 @@ void summarise_correlate(const Global& global, const std::string& output, bool a
 }
 
 void warn_of_no_array() {
-  spdlog::warn(
-      "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
-      "only with run_check_acceptability=False");
+  spdlog::warn("{}", pipeline::unknown_positions_message());
 }
 
 int run_correlate(const Global& global, CorrelateOptions& options) {
   pipeline::CorrelateConfig& config = options.config;
-  const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
-                          config.memory_bytes, voltages_come_in_order);
+  const PipedInputs piped(global, config.inputs, formats::Contents::voltages, config.output,
+                          config.overwrite, config.memory_bytes, voltages_come_in_order);
   config.piped = piped.live();
   if (!config.output.ends_with(".ms") && !config.output.ends_with(".ms/"))
     require_own_ending("--output", config.output, {".uvh5", ".ms"});
@@ -103,6 +102,7 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
   options.input.fill(config);
   options.filter.fill(config.filter);
   config.history = history_line(global);
+  config.words = words_of_options();
   config.watch = options.monitor.watch(
       "correlate", {{"visibilities", config.output}, {"report", config.report_path}});
   ProgressLine line(global);
@@ -119,9 +119,7 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
   if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary.overflowed));
   const int status =
-      piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict,
-                                 pipeline::not_finite_message(summary.not_finite)),
-                   options.input.strict);
+      piped.status(voltage_status(summary, options.input.strict), options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;
   return options.input.strict ? kFailed : kDamagedInput;
 }

@@ -81,8 +81,8 @@ std::vector<formats::NamedFile> files_written_dedisperse(
 int run_dedisperse(const Global& global, DedisperseOptions& options) {
   pipeline::DedisperseConfig& config = options.config;
   config.format = format_of(options.format, config.output);
-  const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
-                          config.memory_bytes,
+  const PipedInputs piped(global, config.inputs, formats::Contents::filterbanks, config.output,
+                          config.overwrite, config.memory_bytes,
                           reads_again(config) ? nullptr : pipeline::filterbank_comes_in_order);
   config.piped = piped.live();
   const auto read = files_read(config, options.run.dms);

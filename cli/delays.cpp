@@ -76,7 +76,8 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
             "declination, ICRS: degrees, or dd:mm:ss");
   command->add_option("--utc-start", options->start, "yyyy-mm-dd-hh:mm:ss[.fraction]")->required();
   add_own(*command, options->duration_s,
-          {.name = "duration_s", .unit = "s", .help = "how long to track"})
+          {.name = "duration_s", .unit = "s", .help = "how long to track"},
+          core::plain_text<double>(core::above(0)))
       ->required()
       ->default_str("");
   add_required_output(*command, options->output, "D.toml");

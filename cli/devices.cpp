@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/limits.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/device/cpu/fft.h"
 #include "tautline/device/cuda/cuda_device.h"
@@ -56,7 +57,9 @@ void list_cpu(const Global& global, bool measure, const device::Device* chosen) 
       continue;
     }
     fmt::print("{:<14} {:<14}{}\n", name, here ? "supported" : "not here",
-               is_chosen ? fmt::format("chosen: {} threads, transforms by {}", threads, fft) : "");
+               is_chosen ? fmt::format("chosen: {}, transforms by {}",
+                                       core::counted(threads, "thread"), fft)
+                         : "");
     if (has_limits) fmt::print("{}", limits_text(limits));
   }
   if (!global.json)

@@ -63,14 +63,9 @@ std::string reason(const core::Error& error) {
 // takes, and what the field allows.
 std::string refused(const core::FieldDescription& field, const std::string& given,
                     const core::Error& error) {
-  constexpr std::string_view kNumber = "a number", kWhole = "a whole number of 0 or more, ";
   const bool seconds = field.unit == "s" && field.in_option.unit.empty();
-  std::string limit = error.limit();
-  if (limit.starts_with(kWhole)) limit = "a whole number, " + limit.substr(kWhole.size());
-  if (seconds && limit.starts_with(kNumber))
-    limit = "a time (20ms, 1.5s, 5min; plain numbers are seconds)" + limit.substr(kNumber.size());
-  return reason(
-      {error.kind(), error.field(), seconds ? given : error.value(), limit, error.advice()});
+  return reason({error.kind(), error.field(), seconds ? given : error.value(), error.limit(),
+                 error.advice()});
 }
 
 // The text behind the option's name in the help.
@@ -323,6 +318,10 @@ const OptionWords& option_words() {
 
 void choose_option_words(const CLI::App& command) {
   chosen_words() = OptionWords(command);
+}
+
+core::FieldWords words_of_options() {
+  return [](const std::string& text) { return option_words().text(text); };
 }
 
 }  // namespace tautline::cli

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/field_words.h"
 #include "tautline/core/fields.h"
 
 namespace tautline::cli {
@@ -109,5 +110,7 @@ void say_options_in_help(CLI::App& app);
 /// The options of the command that the line names; before the line is parsed: of none.
 const OptionWords& option_words();
 void choose_option_words(const CLI::App& command);
+/// The same for what a run writes for people, as pages.
+core::FieldWords words_of_options();
 
 }  // namespace tautline::cli

@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "tautline/core/error.h"
-#include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 
 namespace tautline::cli {
 
@@ -57,16 +57,11 @@ std::string voltages_help() {
 }
 
 void InputOptions::warn_of_unknown_frequency(const std::string& file) {
-  spdlog::warn(
-      "no --centre-hz, and {} does not say the sky frequency: frequencies are written as if the "
-      "middle of the band were 0 Hz",
-      file);
+  spdlog::warn("{}", pipeline::unknown_frequency_message(file));
 }
 
 void InputOptions::warn_of_unknown_start(const std::string& file) {
-  spdlog::warn(
-      "no --utc-start, and {} does not say when it begins: times are written from {} UTC on", file,
-      core::to_iso(core::Instant{}));
+  spdlog::warn("{}", pipeline::unknown_start_message(file));
 }
 
 void InputOptions::warn_of_guess(const std::string& file, const std::string& assumed) {

@@ -12,6 +12,7 @@
 #include "cli/field_options.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/distinct_files.h"
+#include "tautline/formats/forward_bytes.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/filter_config.h"
 
@@ -62,11 +63,12 @@ struct InputOptions {
   void fill(Config& config) const {
     config.reader.named = given_members(*command, "reader.");
     config.opened = [this, &config](const core::VoltageDescription& input) {
+      const std::string file = config.piped ? config.piped->name() : config.inputs.front();
       if (input.centre_hz == 0 && command->count("--centre-hz") == 0)
-        warn_of_unknown_frequency(config.inputs.front());
+        warn_of_unknown_frequency(file);
       if (input.start == core::Instant{} && command->count("--utc-start") == 0)
-        warn_of_unknown_start(config.inputs.front());
-      if (!input.assumed.empty()) warn_of_guess(config.inputs.front(), input.assumed);
+        warn_of_unknown_start(file);
+      if (!input.assumed.empty()) warn_of_guess(file, input.assumed);
     };
   }
 

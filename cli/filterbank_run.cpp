@@ -142,6 +142,8 @@ int filterbank_status(const pipeline::FilterbankRunSummary& s, bool strict) {
   const int status = damage_status(s.damage, s.not_finite, strict,
                                    pipeline::not_finite_text(s.empty, s.not_finite));
   warn_of_little_data(s);
+  if (const std::string repeated = pipeline::repeated_text(s); !repeated.empty())
+    spdlog::warn("{}", repeated);
   const std::string nothing = pipeline::nothing_text(s);
   if (nothing.empty()) return status;
   spdlog::warn("{}", option_words().text(nothing));

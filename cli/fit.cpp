@@ -46,6 +46,7 @@ void resolve(const Global& global, FitOptions& options) {
   pipeline::FitConfig& config = options.config;
   config.threads = global.threads;
   config.history = history_line(global);
+  config.words = words_of_options();
   pipeline::assume_kappa(config, options.kappa);
   config.input = options.inputs.front();
   config.more_inputs.assign(options.inputs.begin() + 1, options.inputs.end());
@@ -109,7 +110,8 @@ int run_fit(const Global& global, FitOptions& options) {
                             named_inputs(options.inputs));
   require_own_ending("--output", options.config.output, {".csv", ".txt"});
   require_own_ending("--report", options.config.report, {".html", ".htm"});
-  const PipedInputs piped(global, options.inputs, options.config.output, options.config.overwrite);
+  const PipedInputs piped(global, options.inputs, formats::Contents::curves, options.config.output,
+                          options.config.overwrite);
   resolve(global, options);
   pipeline::FitResult result;
   {

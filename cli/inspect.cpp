@@ -20,6 +20,7 @@
 #include "tautline/core/time.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_name.h"
 #include "tautline/formats/measurement_set/contents.h"
@@ -116,6 +117,13 @@ std::vector<std::string> numbered(const std::vector<std::string>& antennas) {
   return names;
 }
 
+std::vector<std::string> numbered(const std::vector<formats::Antenna>& antennas) {
+  std::vector<std::string> names;
+  for (const formats::Antenna& antenna : antennas)
+    names.push_back(fmt::format("{} ({})", antenna.number, antenna.name));
+  return names;
+}
+
 int inspect_visibilities(const Global& global, const std::string& path) {
   const auto reader = formats::open_visibilities(path);
   const formats::VisibilityDescription& d = reader->description();
@@ -124,10 +132,13 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   const std::string last = middles.empty() ? "" : core::to_iso(middles.back());
   const std::string centre = d.phase_centre.tracked ? d.phase_centre.name : "unprojected";
   const std::vector<std::string> names = input_names(d.array);
+  std::vector<std::string> antenna_names;
+  for (const formats::Antenna& antenna : d.array.antennas) antenna_names.push_back(antenna.name);
   if (global.json) {
     print_json("tautline.inspect.visibilities", 1,
                {{"file", said_name(path)},
                 {"antennas", d.array.antennas.size()},
+                {"antenna_names", antenna_names},
                 {"inputs", d.array.inputs.size()},
                 {"input_names", names},
                 {"channels", d.channel_hz.size()},
@@ -149,6 +160,7 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   fmt::print("  inputs      {} of {} ({})\n", d.array.inputs.size(),
              core::counted(d.array.antennas.size(), "antenna"), d.array.name);
   fmt::print("  names       {}\n", names_text(names));
+  fmt::print("  antennas    {}\n", names_text(numbered(d.array.antennas)));
   fmt::print("  channels    {} of {:.6g} kHz from {:.6f} MHz\n", d.channel_hz.size(),
              d.channel_width_hz / 1e3, d.channel_hz.front() / 1e6);
   fmt::print("  times       {} of {:.6g} s, {} to {} UTC\n",
@@ -252,18 +264,19 @@ void refuse_unknown_kind(const std::string& path, const InspectOptions& options)
   constexpr std::size_t kHeadBytes = 4096;
   if (!options.reader.named.empty()) return;
   const auto first = formats::InputFile(path).head(kHeadBytes);
-  if (!first.empty() && formats::may_be_raw_counts(path))
+  if (formats::may_be_raw_counts(path))
     throw core::Error(core::ErrorKind::format, path, "no header of GUPPI RAW",
                       "a file that says what it holds",
                       "raw counts do not: autocorrelate reads them with --dtype and --sensors");
   if (formats::find_format(&formats::FileFormat::voltages, first, path) != nullptr) return;
   throw formats::other_kind(path, "a file of the kinds that tautline inspect --help lists",
-                            first.empty() ? "check that the file was written completely"
-                                          : "give the file the ending of its format");
+                            "give the file the ending of its format");
 }
 
 int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
   if (is_measurement_set(path)) return inspect_measurement_set(global, path);
+  if (formats::is_folder_of_series(path))
+    return inspect_series_folder(global, path, options.strict);
   refuse_folder(path);
   if (!formats::curves::recognise(path))  // one is a ZIP archive
     formats::refuse_compressed(path, "a file of the kinds that tautline inspect --help lists");
@@ -294,7 +307,7 @@ int worse_of(int a, int b) {
 // Of a file or a pipe.
 int inspect_input(const Global& global, const std::string& input, const InspectOptions& options) {
   std::vector<std::string> path{input};
-  const PipedInputs piped(global, path);
+  const PipedInputs piped(global, path, formats::Contents::any);
   return inspect_file(global, path.front(), options);
 }
 

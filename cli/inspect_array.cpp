@@ -92,7 +92,7 @@ int inspect_series(const Global& global, const std::string& path,
 
 // Unsigned numbers of a shape that counts have.
 bool holds_counts(const formats::npy::Header& header) {
-  constexpr const char* kTypes[] = {"|b1", "|u1", "<u1", "<u2", "<u4", "<u8"};
+  constexpr const char* kTypes[] = {"|b1", "|u1", "<u1", "<u2", "<u4", "<u8", ">u2", ">u4", ">u8"};
   const std::size_t axes = header.shape.size();
   return axes >= 1 && axes <= 3 &&
          std::find(std::begin(kTypes), std::end(kTypes), header.type) != std::end(kTypes);

@@ -91,8 +91,8 @@ int inspect_tags(const Global& global, const std::string& path, bool strict,
                d.microtime_unit_s * 1e12);
   else
     fmt::print("  clock       {:.4g} ps\n", d.time_unit_s * 1e12);
-  fmt::print("  length      {:.6f} s to the last photon; the header says {:.3f} s\n", last_s,
-             d.acquisition_s);
+  fmt::print("  length      {:.6f} s to the last photon{}\n", last_s,
+             d.acquisition_s > 0 ? fmt::format("; the header says {:.3f} s", d.acquisition_s) : "");
   for (const auto& one : detectors)
     fmt::print("  detector    {}: {}, {:.1f} a second\n", one.channel,
                core::counted(one.photons, "photon"),

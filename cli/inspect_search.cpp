@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/field_options.h"
 #include "cli/inspect_text.h"
@@ -108,9 +109,17 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
                  segment.first_sample, core::to_iso(segment.start));
 }
 
+// Remarks name fields of a search, whose options these are.
+std::string of_search(std::string remark) {
+  constexpr std::string_view kField = "`ifs`";
+  for (std::size_t at; (at = remark.find(kField)) != std::string::npos;)
+    remark.replace(at, kField.size(), "--ifs");
+  return remark;
+}
+
 int inspect_filterbank(const Global& global, const std::string& path, bool strict) {
   const auto reader = formats::open_filterbank({path});
-  for (const std::string& remark : reader->remarks()) spdlog::info("{}", remark);
+  for (const std::string& remark : reader->remarks()) spdlog::info("{}", of_search(remark));
   formats::Damage damage = reader->damage();
   if (reader->description().samples == 0)
     damage.note(said_name(path) + ": no samples behind its header");
@@ -155,7 +164,7 @@ int inspect_mask(const Global& global, const std::string& path) {
 int inspect_candidates(const Global& global, const std::string& path, bool strict) {
   const auto candidates = formats::candidates::read(path);
   formats::Damage damage;
-  if (path.ends_with(".csv") && formats::InputFile(path).head(1).empty())
+  if (path.ends_with(".csv") && std::filesystem::file_size(path) == 0)
     damage.note(said_name(path) + ": 0 bytes, without the heading of a list of candidates");
   const auto best = std::max_element(candidates.begin(), candidates.end(),
                                      [](const auto& a, const auto& b) { return a.snr < b.snr; });
@@ -213,6 +222,32 @@ bool is_cutout(const std::string& path) {
 }
 
 }  // namespace
+
+int inspect_series_folder(const Global& global, const std::string& path, bool strict) {
+  const auto reader = formats::open_filterbank({path});
+  for (const std::string& remark : reader->remarks()) spdlog::info("{}", remark);
+  const formats::FilterbankDescription& d = reader->description();
+  const std::vector<double> dms = d.dms_with(core::kDispersionConstant);
+  if (global.json) {
+    print_json("tautline.inspect.series", 1,
+               {{"file", said_name(path)},
+                {"type", d.format},
+                {"trials", dms.size()},
+                {"samples", d.samples},
+                {"tsamp_s", d.tsamp_s},
+                {"dms", dms},
+                {"f_ref_mhz", d.fch1_mhz},
+                {"dm_constant", core::kDispersionConstant},
+                {"start_utc", core::to_iso(d.start)},
+                {"filled", Json()}});
+    return damage_status(reader->damage(), 0, strict);
+  }
+  fmt::print("{}: dedispersed series, {}\n", said_name(path), d.format);
+  fmt::print("  trials      {}, DM {:.10g} to {:.10g}\n", dms.size(), dms.front(), dms.back());
+  fmt::print("  samples     {} of {:.6g} s\n", d.samples, d.tsamp_s);
+  fmt::print("  start       {} UTC\n", core::to_iso(d.start));
+  return damage_status(reader->damage(), 0, strict);
+}
 
 bool is_search_file(const std::string& path) {
   if (path.ends_with(".npy"))

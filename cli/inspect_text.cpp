@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "cli/field_options.h"
@@ -14,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/array_layout.h"
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/scene/filterbank_scene.h"
 #include "tautline/formats/scene/scene.h"
 #include "tautline/formats/toml/toml_kind.h"
@@ -145,11 +143,11 @@ int inspect_toml(const Global& global, const std::string& path) {
 
 // A truth or a record: lists by their lengths, the rest as it is.
 int inspect_record(const Global& global, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw core::Error(core::ErrorKind::io, path + ": cannot be opened", std::strerror(errno), "",
-                      "check the name");
-  const JsonObject record = JsonObject::parse(file, nullptr, false);
+  const formats::InputFile file(path);
+  const auto text = file.head(static_cast<std::size_t>(file.size()));
+  const JsonObject record =
+      JsonObject::parse(reinterpret_cast<const char*>(text.data()),
+                        reinterpret_cast<const char*>(text.data()) + text.size(), nullptr, false);
   const JsonObject schema =
       record.is_object() ? record.value("schema", JsonObject()) : JsonObject();
   if (!schema.is_string() || !schema.get<std::string>().starts_with("tautline."))

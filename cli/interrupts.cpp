@@ -103,6 +103,9 @@ void end_where_held_up(std::int64_t since_ns, bool json) {
                 json);
 }
 
+// Not SIG_IGN, which a program that is started would inherit.
+void let_the_write_fail(int /*signal*/) {}
+
 // Blocking the signals instead would not do: libraries start threads before main.
 void install_handlers() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -121,6 +124,10 @@ void install_handlers() {
 
 std::jthread watch_interrupts(std::stop_source& source, bool json) {
   install_handlers();
+  struct sigaction pipe_ended {};
+  pipe_ended.sa_handler = let_the_write_fail;
+  pipe_ended.sa_flags = SA_RESTART;
+  ::sigaction(SIGPIPE, &pipe_ended, nullptr);
   ::signal(SIGXFSZ, SIG_IGN);  // a file over the limit of its size is an error of writing
   return std::jthread([&source, json](const std::stop_token& done) {
     // Woken at once at the end, so that the command does not wait for its last pause.

@@ -12,7 +12,8 @@ namespace tautline::cli {
 /// not ended after 0.7 s is ended at once, as below. Another signal, half a second later or more, has the thread that
 /// is returned do so and end the process at once, with interrupted_status() and, with `json`, an object on standard
 /// output; sooner it counts as the same, since `timeout`, terminals and launchers send a signal to a process and again
-/// to its group. A third one ends the process by itself. Until the thread that is returned is joined.
+/// to its group. A third one ends the process by itself. Until the thread that is returned is joined. Writing to a pipe
+/// that nobody reads any longer is an error of writing.
 std::jthread watch_interrupts(std::stop_source& source, bool json);
 
 /// For runs whose results are written when they are stopped, as those of live input: they take the

@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,15 +57,21 @@ class OptionFormatter : public spdlog::formatter {
   spdlog::pattern_formatter pattern_{"tautline: %^%l%$: %v"};
 };
 
-int status_of(const core::Error& error) {
+// Too little memory is wrong usage where the line has a cap on it, and else the machine's limit.
+int status_of(const core::Error& error, const CLI::App& app) {
   if (error.value() == "interrupted") return cli::interrupted_status();
-  return error.kind() == core::ErrorKind::config ? cli::kWrongUsage : cli::kFailed;
+  const CLI::Option* memory = cli::chosen(app).get_option_no_throw("--memory");
+  const bool capped =
+      app.count("--device-memory") > 0 || (memory != nullptr && memory->count() > 0);
+  const bool wrong_usage = error.kind() == core::ErrorKind::config ||
+                           (error.kind() == core::ErrorKind::memory && capped);
+  return wrong_usage ? cli::kWrongUsage : cli::kFailed;
 }
 
 // For people on standard error and, with --json, for programs on standard output.
 int say_error(bool json, const std::string& said, int status) {
   const std::string message = cli::printable(said);
-  fmt::print(stderr, "tautline: {}\n", message);
+  cli::print_message("tautline: " + message + "\n");
   if (json) cli::print_json("tautline.error", 1, {{"message", message}, {"status", status}});
   return status;
 }
@@ -159,15 +166,19 @@ int run_main(int argc, char** argv) {
       cli::print_json("tautline.error", 1, {{"message", "interrupted"}, {"status", status}});
     return status;
   } catch (const core::Error& error) {  // while there is an app to know the options
-    return say_error(json, cli::option_words().message(error), status_of(error));
+    // Of any command: "run" would be taken for the command of that name.
+    if (error.field() == "run" && error.value() == "interrupted")
+      return say_error(json, "interrupted; " + error.advice(), status_of(error, app));
+    return say_error(json, cli::option_words().message(error), status_of(error, app));
   }
 }
 
 // All output has to have arrived: a full disk shows when the last of it is written.
 int with_output_written(int status) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  fmt::print(stderr, "tautline: standard output: {}; what was printed is not whole\n",
-             std::strerror(errno));
+  if (errno == EPIPE) return cli::kReaderEnded;
+  cli::print_message(fmt::format("tautline: standard output: {}; what was printed is not whole\n",
+                                 std::strerror(errno)));
   return status == cli::kDone ? cli::kFailed : status;
 }
 
@@ -179,6 +190,9 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return say_error(cli::asks_for_json(argc, argv), "out of memory; lower --channels or --memory",
                      cli::kFailed);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::broken_pipe) return cli::kReaderEnded;  // of what is printed
+    return say_error(cli::asks_for_json(argc, argv), error.what(), cli::kFailed);
   } catch (const std::exception& error) {
     return say_error(cli::asks_for_json(argc, argv), error.what(), cli::kFailed);
   }

@@ -20,7 +20,7 @@ namespace {
 void say_where(const std::string& address, const std::string& url) {
   const std::string text = "the run can be watched at " + url;
   if (address.ends_with(":0") && !spdlog::should_log(spdlog::level::info))
-    fmt::print(stderr, "tautline: info: {}\n", text);
+    print_message("tautline: info: " + text + "\n");
   else
     log_text(core::LogLevel::info, text);
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -26,8 +27,9 @@ namespace {
 
 constexpr std::size_t kPipedPiece_bytes = std::size_t{1} << 20;
 constexpr std::size_t kCopyMemory_bytes = std::size_t{256} << 20;
-// By so many first bytes files of any format are recognised.
-constexpr std::size_t kHead_bytes = std::size_t{1} << 17;
+// The first bytes are looked at when so many have come: a slow stream of another kind is refused early.
+constexpr std::array<std::size_t, 4> kHeads_bytes{64, 4096, formats::kOrderedHeadBytes,
+                                                  formats::kStreamHeadBytes};
 // Text of no known kind is small: a description of an array, a record.
 constexpr std::uint64_t kMostText_bytes = std::uint64_t{64} << 20;
 
@@ -37,13 +39,22 @@ void require_going(const Global& global, const formats::ForwardBytes& bytes) {
                       "nothing was made of " + bytes.name() + ", which had not ended");
 }
 
-core::Error of_no_kind(const formats::ForwardBytes& bytes, const std::string& is,
-                       bool compressed = false) {
-  return {core::ErrorKind::format, bytes.name() + ": first bytes", is,
-          "a file of a kind that tautline inspect --help lists",
-          compressed ? "decompress it before the pipe, as gunzip -c FILE | does; a ZIP file of "
-                       "curves is read by its name"
-                     : "check what writes the pipe, or give a file whose name says what it is"};
+// The first bytes of a stream, at most `most`. Throws Error(format) for a kind that the command does not read.
+std::vector<std::byte> first_bytes(const Global& global, const std::string& input,
+                                   formats::ForwardBytes& bytes, formats::Contents contents,
+                                   std::size_t most) {
+  std::vector<std::byte> head;
+  for (const std::size_t size : kHeads_bytes) {
+    head.resize(size);
+    head.resize(bytes.read(0, head));
+    require_going(global, bytes);
+    const bool ended = head.size() < size;
+    if (const auto refusal = formats::refusal_of_stream(
+            {head, input, bytes.name(), ended || size == formats::kStreamHeadBytes}, contents))
+      throw core::Error(*refusal);
+    if (ended || size >= most) break;
+  }
+  return head;
 }
 
 core::Error cannot_keep(const std::string& path) {
@@ -56,8 +67,8 @@ core::Error cannot_keep(const std::string& path) {
 }  // namespace
 
 PipedInputs::PipedInputs(const Global& global, std::vector<std::string>& inputs,
-                         const std::string& output, bool overwrite, std::size_t memory_bytes,
-                         const ComesInOrder& in_order) {
+                         formats::Contents contents, const std::string& output, bool overwrite,
+                         std::size_t memory_bytes, const ComesInOrder& in_order) {
   if (std::none_of(inputs.begin(), inputs.end(), formats::is_stream)) return;
   if (std::count(inputs.begin(), inputs.end(), "-") > 1)
     throw core::Error(core::ErrorKind::config, "input", "- given twice",
@@ -70,16 +81,18 @@ PipedInputs::PipedInputs(const Global& global, std::vector<std::string>& inputs,
     const auto bytes =
         stream::open_pipe(input, memory_bytes > 0 ? memory_bytes : kCopyMemory_bytes, global.stop);
     if (inputs.size() == 1 && in_order) {
-      std::vector<std::byte> head(formats::kOrderedHeadBytes);
-      head.resize(bytes->read(0, head));
-      require_going(global, *bytes);
-      if (!head.empty() && in_order(head, input)) {
-        live_ = bytes;
-        finish_when_stopped();  // what came is written
-        return;
+      // Two frames of VDIF may be longer.
+      for (const std::size_t most : {formats::kOrderedHeadBytes, formats::kStreamHeadBytes}) {
+        const auto head = first_bytes(global, input, *bytes, contents, most);
+        if (!head.empty() && in_order(head, input)) {
+          live_ = bytes;
+          finish_when_stopped();  // what came is written
+          return;
+        }
+        if (head.size() < most) break;
       }
     }
-    copy(global, input, *bytes);
+    copy(global, input, contents, *bytes);
   }
 }
 
@@ -101,7 +114,10 @@ PipedInputs::Folder::~Folder() {
   formats::forget_made_folder(name);
 }
 
-void PipedInputs::copy(const Global& global, std::string& input, formats::ForwardBytes& bytes) {
+void PipedInputs::copy(const Global& global, std::string& input, formats::Contents contents,
+                       formats::ForwardBytes& bytes) {
+  const auto head = first_bytes(global, input, bytes, contents, formats::kStreamHeadBytes);
+  const bool unknown_text = formats::text_kind_of(head) == formats::TextKind::unknown;
   if (!folder_) {
     std::string name = formats::temporary_folder() + "/tautline-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw cannot_keep(name);
@@ -112,14 +128,6 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
   const std::filesystem::path own =
       std::filesystem::path(folder_->copies.partial()) / std::to_string(copied_++);
   if (::mkdir(own.c_str(), S_IRWXU) != 0) throw cannot_keep(own.string());
-  std::vector<std::byte> head(kHead_bytes);
-  head.resize(bytes.read(0, head));
-  require_going(global, bytes);
-  const std::string is = formats::seeming_kind_of(head);
-  const auto known = formats::may_be_read(head, input);
-  // A stream that nobody reads may have no end.
-  if (!head.empty() && known == false)
-    throw of_no_kind(bytes, is.empty() ? "unknown" : is, formats::is_compressed(head));
   const std::string path =
       (own / (input == "-" ? "standard-input" : std::filesystem::path(input).filename())).string();
   std::ofstream file(path, std::ios::binary);
@@ -131,9 +139,12 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
     file.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(got));
     if (!file) throw cannot_keep(path);
     done += got;
-    if (!known && done > kMostText_bytes)
-      throw of_no_kind(
-          bytes, fmt::format("text of no known kind, more than {} MiB", kMostText_bytes >> 20));
+    if (unknown_text && done > kMostText_bytes)
+      throw core::Error(
+          core::ErrorKind::format, bytes.name() + ": first bytes",
+          fmt::format("text of no known kind, more than {} MiB", kMostText_bytes >> 20),
+          "a file of a kind that tautline inspect --help lists",
+          "check what writes the pipe, or give a file whose name says what it is");
     bytes.forget(done);
     if (got < piece.size()) break;
   }

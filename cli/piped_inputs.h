@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "tautline/formats/forward_bytes.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/stream_kind.h"
 
 namespace tautline::cli {
 
@@ -23,9 +24,9 @@ using ComesInOrder =
 class PipedInputs {
  public:
   /// Throws Error(config) for an output that could not be written, before a pipe is waited for, Error(io) where inputs
-  /// cannot be read or kept, and after a stop ("interrupted"), Error(format) for a stream whose first bytes are of no
-  /// known kind, before it is copied.
-  PipedInputs(const Global& global, std::vector<std::string>& inputs,
+  /// cannot be read or kept, and after a stop ("interrupted"), Error(format) for a stream whose first bytes are of
+  /// another kind than `contents`, or of none, before it is copied.
+  PipedInputs(const Global& global, std::vector<std::string>& inputs, formats::Contents contents,
               const std::string& output = {}, bool overwrite = true, std::size_t memory_bytes = 0,
               const ComesInOrder& in_order = {});
 
@@ -41,7 +42,8 @@ class PipedInputs {
     std::string name;
     formats::PartialPath copies;
   };
-  void copy(const Global& global, std::string& input, formats::ForwardBytes& bytes);
+  void copy(const Global& global, std::string& input, formats::Contents contents,
+            formats::ForwardBytes& bytes);
 
   std::shared_ptr<formats::ForwardBytes> live_;
   std::unique_ptr<Folder> folder_;

@@ -40,13 +40,13 @@ int run_plot(const Global& global, PlotOptions& options) {
                                                {"--mask", options.config.mask},
                                                {"--fit", options.config.fit}});
   std::vector<std::string> inputs{options.config.input};
-  const PipedInputs piped(global, inputs, output, options.overwrite);
+  const PipedInputs piped(global, inputs, formats::Contents::any, output, options.overwrite);
   options.config.input = inputs.front();
   ProgressLine line(global);
   const pipeline::PlotRun run{
       [&] { return open_device(global); },
       [&](double fraction) { line.show(fraction, fmt::format("{:.0f} % read", 100 * fraction)); },
-      global.stop};
+      global.stop, words_of_options()};
   const formats::figure::Figure figure = pipeline::plot_file(options.config, run);
   pipeline::write_figure(output, figure, options.overwrite);
   if (global.json) {
@@ -65,11 +65,12 @@ void add_plot(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("plot", "a page or a picture of a file");
   auto options = std::make_shared<PlotOptions>();
   pipeline::PlotConfig& config = options->config;
-  add_input(*command, config.input,
-            "voltages, a filterbank, dedispersed series, visibilities, correlation curves, time "
-            "tags, counts, candidates, cut-outs, a histogram of inspect --tcspc, wisdom or lines of "
-            "bench --json",
-            "file");
+  add_input(
+      *command, config.input,
+      "voltages, a filterbank, dedispersed series, visibilities, correlation curves, time "
+      "tags, counts, candidates, cut-outs, a histogram of inspect --tcspc, wisdom or lines of "
+      "bench --json",
+      "file");
   add_output(*command, options->output, "X.html, X.png, X.svg or X.pdf; default: FILE.html");
   add_overwrite(*command, options->overwrite);
   add_fields(

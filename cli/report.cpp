@@ -21,7 +21,8 @@ int run_report(const Global& global, const ReportOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"input", options.visibilities}});
   require_own_ending("--output", options.output, {".html", ".htm"});
   std::vector<std::string> inputs{options.visibilities};
-  const PipedInputs piped(global, inputs, options.output, options.overwrite);
+  const PipedInputs piped(global, inputs, formats::Contents::visibilities, options.output,
+                          options.overwrite);
   {
     ProgressLine line(global);
     pipeline::report::report_file(inputs.front(), options.output, options.overwrite, {},

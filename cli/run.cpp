@@ -16,6 +16,7 @@
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/field_text.h"
+#include "tautline/core/nearest_name.h"
 #include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/graph_file/expected_rate.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
@@ -121,10 +122,11 @@ nlohmann::ordered_json plan_json(const std::string& path, const engine::Run& run
           {"expected_real_time_factor", factor}};
 }
 
-// The types of nodes, with their fields.
-std::string types_text(const std::vector<pipeline::NodeType>& types) {
+// The types of nodes, with their fields; with a name, that type alone.
+std::string types_text(const std::vector<pipeline::NodeType>& types, const std::string& name) {
   std::string text;
   for (const pipeline::NodeType& type : types) {
+    if (!name.empty() && type.name != name) continue;
     text += fmt::format(
         "{}: {}; inputs: {}\n", type.name, type.help,
         type.inputs == pipeline::kAnyInputs ? "1 or more" : std::to_string(type.inputs));
@@ -135,6 +137,12 @@ std::string types_text(const std::vector<pipeline::NodeType>& types) {
       text += '\n';
     }
   }
+  std::vector<std::string> names;
+  for (const pipeline::NodeType& type : types) names.push_back(type.name);
+  const std::string nearest = core::did_you_mean(name, names);
+  if (text.empty())
+    throw core::Error(core::ErrorKind::config, "pipeline", name, "with --types a type of nodes",
+                      nearest.empty() ? "leave it out: all are listed then" : nearest);
   return text;
 }
 
@@ -387,15 +395,17 @@ int run_schedule(const OneRun& whole) {
 int run_pipeline(const Global& global, const RunOptions& options) {
   const auto types = pipeline::node_types();
   if (options.types) {
-    fmt::print("{}", types_text(types));
+    fmt::print("{}", types_text(types, options.path));
     return kDone;
   }
   if (options.path.empty())
     throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
   (void)options.monitor.watch(options.path, {});  // refused before the file is read
+  const std::string path = options.path == "-" ? "/dev/stdin" : options.path;
+  if (path != options.path) say_instead(path, "standard input");
   OneRun run{global,
              options,
-             pipeline::read_graph_file(options.path, types),
+             pipeline::read_graph_file(path, types),
              {.devices = open_devices(global),
               .memory_bytes =
                   options.memory.empty() ? core::half_of_memory() : parse_bytes(options.memory),
@@ -429,14 +439,17 @@ int run_pipeline(const Global& global, const RunOptions& options) {
 void add_run(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("run", "a pipeline: any graph of sources, stages and sinks");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("pipeline", options->path, "a TOML file: a table for each node");
+  command->add_option("pipeline", options->path,
+                      "a TOML file: a table for each node; - for standard input");
   command
       ->add_option("--set", options->assignments, "NODE.FIELD=VALUE instead of what the file says")
       ->allow_extra_args(false);
   command->add_flag("--check", options->check, "only say whether the pipeline could run");
   add_plan(*command, options->plan,
            "the nodes, their threads, memory and kernels, and the expected rate");
-  command->add_flag("--types", options->types, "only print the types of nodes and their fields");
+  command->add_flag("--types", options->types,
+                    "only print the types of nodes and their fields; of the one type that is named "
+                    "where the pipeline would be");
   command
       ->add_option("--memory", options->memory,
                    "most memory that the run may take on the host; " + core::byte_size().allowed)

@@ -49,7 +49,7 @@ pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done)
 
 std::function<void(const std::string&)> print_plan(const Global& global) {
   return [&global](const std::string& plan) {
-    if (!global.quiet) fmt::print(stderr, "{}\n", option_words().text(plan));
+    if (!global.quiet) print_message(option_words().text(plan) + "\n");
   };
 }
 
@@ -70,7 +70,7 @@ std::string speed_line(double stream_s, double elapsed_s) {
 
 void print_summary(const Global& global, const std::string& schema, nlohmann::ordered_json object,
                    const std::string& text, const engine::Profile* profile) {
-  if (profile != nullptr && global.profile) fmt::print(stderr, "{}", engine::to_text(*profile));
+  if (profile != nullptr && global.profile) print_message(engine::to_text(*profile));
   if (global.json) {
     if (profile != nullptr) add_profile(object, *profile);
     print_json(schema, 1, object);

@@ -56,6 +56,19 @@ nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::
   return object;
 }
 
+// Where gaps or steps cost much, or the level steps: how much was searched.
+std::string searched_line(const pipeline::SearchSummary& s) {
+  constexpr double kMuch = 0.1;
+  const double ends = s.longest_delay_s / s.stream_s * static_cast<double>(s.searched.size());
+  const bool much = 1 - s.searched_fraction > kMuch + ends;
+  if (s.data_segments < 2 || (!much && s.level_steps.empty())) return {};
+  return fmt::format(
+      "\n  searched: at DM {:.6g} {:.3g} % of the time. Before each of the {} of data ends, pulses "
+      "whose sweep (up to {:.3g} s) crosses the end are lost, or too weak",
+      s.dms.back(), 100 * s.searched_fraction, core::counted(s.data_segments, "segment"),
+      s.longest_delay_s);
+}
+
 void summarise_search(const Global& global, const SearchOptions& options,
                       const pipeline::SearchSummary& s) {
   const pipeline::SearchConfig& config = options.config;
@@ -105,7 +118,7 @@ void summarise_search(const Global& global, const SearchOptions& options,
                             core::counted(s.trials, "trial"), channels_text(s, config.zero_dm),
                             formats::candidates::table(s.candidates, options.from_top), injected,
                             beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend,
-                            s.detect_backend, counted_line(s)),
+                            s.detect_backend, counted_line(s) + searched_line(s)),
                 &s.profile);
 }
 
@@ -182,7 +195,8 @@ class SayWhatWasKept {
     try {
       return run();
     } catch (const core::Error& error) {
-      if (error.value() != "interrupted" || kept_.empty() || listed_) throw;
+      const bool full = listed_ && error.kind() == core::ErrorKind::io;
+      if (kept_.empty() || (error.value() == "interrupted" ? listed_ : !full)) throw;
       throw core::Error(error.kind(), error.field(), error.value(), error.limit(), kept_);
     }
   }
@@ -199,8 +213,8 @@ class SayWhatWasKept {
 int run_search(const Global& global, SearchOptions& options) {
   pipeline::SearchConfig& config = options.config;
   const PipedInputs piped(
-      global, config.inputs, options.plan ? "" : config.output, config.overwrite,
-      config.memory_bytes,
+      global, config.inputs, formats::Contents::filterbanks, options.plan ? "" : config.output,
+      config.overwrite, config.memory_bytes,
       search_reads_again(config) ? nullptr : pipeline::filterbank_comes_in_order);
   config.piped = piped.live();
   if (options.plan) return plan_search(global, options);

@@ -32,15 +32,15 @@ std::string packets_text(const stream::SendSummary& s) {
 std::string records_text(const stream::SendConfig& config, const stream::SendSummary& s) {
   const std::string& to = config.to.front();
   if (!to.starts_with("udp:") && !to.starts_with("tcp:")) return {};
-  return fmt::format("{} {}, ", s.records, to.starts_with("udp:") ? "packets" : "records");
+  return core::counted(s.records, to.starts_with("udp:") ? "packet" : "record") + ", ";
 }
 
 // Where standard output carries the data, nothing is printed but to standard error.
 int send_to_output(const Global& global, const stream::SendConfig& config) {
   const stream::SendSummary s = stream::send_files(config, {}, global.stop);
   if (!global.quiet)
-    fmt::print(stderr, "standard output: {} bytes; at most {:.3f} s late\n{}\n", s.bytes,
-               s.behind_s, speed_line(s.stream_s, s.elapsed_s));
+    print_message(fmt::format("standard output: {} bytes; at most {:.3f} s late\n{}\n", s.bytes,
+                              s.behind_s, speed_line(s.stream_s, s.elapsed_s)));
   return kDone;
 }
 

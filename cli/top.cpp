@@ -25,9 +25,12 @@ struct TopOptions {
   bool once = false;
 };
 
-// "HOST", "HOST:PORT" or the page's URL, with its token: the URL of the status.
+// "HOST", "HOST:PORT", "PORT" of this machine or the page's URL, with its token: the URL of the status.
 std::string status_url(const std::string& text) {
-  std::string page = text.starts_with("http://") ? text : "http://" + text;
+  const bool port = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  std::string page = text.starts_with("http://")
+                         ? text
+                         : std::string(port ? "http://127.0.0.1:" : "http://") + text;
   const std::size_t end = std::min(page.find_first_of("/?", 7), page.size());
   const std::string place = page.substr(7, end - 7);
   if (!stream::parse_host_port(place) && stream::parse_host_port(place + kMonitorPort))
@@ -73,7 +76,7 @@ std::string text_of_status(const Json& status) {
       word(status, "pipeline"), word(status, "state"), number_in(progress, "run_s"),
       number_in(progress, "data_s"), ago(number_in(progress, "unchanged_s")),
       number_in(progress, "recent_real_time_factor"), number_in(progress, "real_time_factor"));
-  text += fmt::format("processor {:.0f} s, memory {}\n", number_in(process, "cpu_s"),
+  text += fmt::format("processor {:.1f} s, memory {}\n", number_in(process, "cpu_s"),
                       in_bytes(number_in(process, "memory_bytes")));
   for (const Json& problem : status.at("problems"))
     text += "! " + printable(problem.get<std::string>()) + '\n';
@@ -145,7 +148,7 @@ int run_top(const Global& global, const TopOptions& options) {
     }
     // From the top of the screen; what was below is cleared.
     fmt::print("\x1b[H\x1b[2J{}", shown);
-    std::fflush(stdout);
+    flush_output();
     const auto pause = std::chrono::duration<double>(options.every_s);
     stopped.wait_for(lock, global.stop, pause, [] { return false; });
     if (global.stop.stop_requested()) return kDone;
@@ -161,7 +164,7 @@ void add_top(CLI::App& app, const Global& global, Action& action) {
       ->add_option(
           "address", options->url,
           "HOST:PORT or URL that the run was told with --monitor, with its token; without a "
-          "port 8470")
+          "port 8470; PORT alone is of this machine")
       ->capture_default_str();
   add_own(*command, options->every_s,
           {.name = "every_s", .unit = "s", .help = "time between two looks"},

@@ -3,28 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <filesystem>
 #include <string>
+#include <system_error>
+
+#include "tautline/core/nearest_name.h"
 
 namespace tautline::cli {
 
 namespace {
-
-// Letters to insert, remove or replace between two words (Levenshtein's distance).
-std::size_t changes_between(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= from.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 // Long names of a command's options and of those that go before it.
 std::vector<std::string> options_of(const CLI::App& command) {
@@ -52,7 +39,7 @@ std::string unknown_option(const CLI::App& app, const CLI::App& at) {
   for (const std::string& word : app.remaining(true)) {
     if (word.size() < 2 || word[0] != '-' || word.find_first_of("0123456789.") == 1) continue;
     const std::string name = word.substr(0, word.find('='));
-    const std::string nearest = nearest_name(name, options_of(at));
+    const std::string nearest = core::nearest_name(name, options_of(at));
     if (nearest == name)
       return fmt::format(
           "{}: stands before the command whose option it is; write {} {} ...; {} --help lists the "
@@ -97,13 +84,21 @@ std::string counted_values(const std::string& said) {
   return said;
 }
 
-// "b.ptu: a word more than tautline autocorrelate takes".
-std::string unexpected_words(const std::string& here, const std::string& said) {
+// "b.ptu: a word more than tautline autocorrelate takes"; of a file that there is: a second input.
+std::string unexpected_words(const CLI::App& app, const CLI::App& at, const std::string& said) {
   const std::size_t colon = said.find(": ");
   if (colon == std::string::npos) return said;
+  const std::vector<std::string> words = app.remaining(true);
+  std::error_code ignored;
+  if (!words.empty() && std::filesystem::exists(words.front(), ignored))
+    return fmt::format("{}: a second input, and {} takes one{}", words.front(), full_name(at),
+                       at.get_option_no_throw("--resume") == nullptr
+                           ? ""
+                           : "; --save-state after the first file and --resume with the next one "
+                             "give the curves of both");
   return fmt::format(
       "{}: a word more than {} takes; the name of an option may be missing before it",
-      said.substr(colon + 2), here);
+      said.substr(colon + 2), full_name(at));
 }
 
 // Commands that the help shows.
@@ -127,25 +122,6 @@ std::string full_name(const CLI::App& command) {
   return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
 }
 
-std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
-  std::string nearest;
-  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string& name : names)
-    if (const std::size_t changes = changes_between(word, name); changes < fewest) {
-      fewest = changes;
-      nearest = name;
-    }
-  if (!nearest.empty()) return nearest;
-  // "--thresh": the begin of one name alone.
-  constexpr std::size_t kLeastLetters = 4;
-  for (const std::string& name : names) {
-    if (word.size() < kLeastLetters || !name.starts_with(word)) continue;
-    if (!nearest.empty() && nearest != name) return {};
-    nearest = name;
-  }
-  return nearest;
-}
-
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = chosen(app);
   const std::string here = full_name(at);
@@ -156,7 +132,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
     std::string said = error.get_name() == "RequiredError" ? missing_options(at) : error.what();
     if (error.get_name() == "ArgumentMismatch") said = counted_values(said);
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
-      said = unexpected_words(here, said);
+      said = unexpected_words(app, at, said);
     return fmt::format("{}; {} --help lists the options", said, help_for(at, said));
   }
   const std::string unknown = unknown_command(app);
@@ -185,7 +161,7 @@ std::string unknown_command(const CLI::App& app) {
   const std::string& word = unknown.front();
   if (word.starts_with('-'))
     return fmt::format("{}: unknown option before a command; {}", word, advice);
-  const std::string nearest = nearest_name(word, commands_of(at));
+  const std::string nearest = core::nearest_name(word, commands_of(at));
   return fmt::format("{}: unknown command of {}{}; {}", word, here,
                      nearest.empty() ? "" : fmt::format(", perhaps {}", nearest), advice);
 }

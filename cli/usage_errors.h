@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tautline::cli {
@@ -13,10 +12,6 @@ const CLI::App& chosen(const CLI::App& app);
 
 /// "tautline" or "tautline simulate".
 std::string full_name(const CLI::App& command);
-
-/// The name in `names` that takes the fewest changes of a letter to reach from `word`; empty when
-/// all take more than a third of its letters (two at least).
-std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
 
 /// What `error`, thrown by app.parse, means: CLI11's words, or, where a command is missing or
 /// unknown, that word and the nearest command; and where to find what there is.

@@ -27,6 +27,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"dropped_samples", damage.dropped_samples},
                  {"trailing_bytes", damage.trailing_bytes},
                  {"empty_samples", s.empty.samples},
+                 {"empty_spectra", s.unchanging_spectra},
                  {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
                  {"empty_inputs", pipeline::empty_inputs(s.empty)},
                  {"empty_values", s.empty.values},
@@ -35,6 +36,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"constant_channels", pipeline::constant_channels(s.constant_channels)},
                  {"recorded_levels", pipeline::recorded_levels(s.levels)},
                  {"clipped", s.clipped},
+                 {"clipped_before", s.clipped_before},
                  {"not_finite", s.not_finite}});
   object.update(own.fields_of_kernels);
   object.update({{"elapsed_s", s.elapsed_s},
@@ -43,17 +45,27 @@ void summarise(const Global& global, const std::string& schema, const std::strin
       global, schema, object,
       fmt::format(
           "{}: {}, {}, {}\n{}\n  kernels: {}\n"
-          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped in rounding, "
+          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped in rounding{}, "
           "{}\n{}{}",
           output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
           speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
           damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
-          s.not_finite, core::counted(s.clipped, "component"), own.results,
+          s.not_finite, core::counted(s.clipped, "component"),
+          s.clipped_before > 0 ? fmt::format(" and {} before", s.clipped_before) : "", own.results,
           s.antenna_names.empty()
               ? ""
               : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
           at_ends.empty() ? "" : "  recorded at the ends of their range: " + at_ends + "\n"),
       &s.profile);
+}
+
+int voltage_status(const pipeline::VoltageRunSummary& s, bool strict) {
+  const int status =
+      damage_status(s.damage, s.not_finite, strict, pipeline::not_finite_message(s.not_finite));
+  const std::string nothing = s.valid.nothing_text();
+  if (nothing.empty()) return status;
+  spdlog::warn("{}", nothing);
+  return strict ? kFailed : kDamagedInput;
 }
 
 }  // namespace tautline::cli

@@ -21,4 +21,7 @@ struct OwnSummary {
 void summarise(const Global& global, const std::string& schema, const std::string& output,
                const pipeline::VoltageRunSummary& summary, const OwnSummary& own);
 
+/// Warns of damage, and of a run without a valid spectrum, and returns the exit status.
+int voltage_status(const pipeline::VoltageRunSummary& summary, bool strict);
+
 }  // namespace tautline::cli

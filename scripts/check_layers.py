@@ -106,6 +106,7 @@ NO_SAMPLE_LOOP = {
     "pipeline/photons/fit_curves.cpp": "calls the fit of each curve",
     "pipeline/search/search_drawing.cpp": "calls what makes each cut-out",
     "pipeline/simulation/simulate_photons.cpp": "calls the source of each sensor",
+    "pipeline/voltages/voltage_source_node.cpp": "calls the reader and the search for empty stretches",
 }
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # The files of a stage, of each of its backends' folders, and of a stage that is tuned.

@@ -1,8 +1,9 @@
-# Read by CTest before each run. scripts/test names a file whose lines are what failed before its last run of CTest: each is
-# a failed test of that run, so that CTest's summary, the last thing printed, names it.
+# Read by CTest before each run. scripts/test names a folder with a file for each failure before its last run of CTest: its
+# name and what it printed. Each is a failed test of that run, so that CTest's summary, the last thing printed, names it.
 if(EXISTS "$ENV{TAUTLINE_EARLIER_FAILURES}")
-  file(STRINGS "$ENV{TAUTLINE_EARLIER_FAILURES}" earlier_failures)
+  file(GLOB earlier_failures "$ENV{TAUTLINE_EARLIER_FAILURES}/*")
   foreach(failure IN LISTS earlier_failures)
-    add_test("earlier step: ${failure}" sh -c "echo 'failed before this run; its output is above'; exit 1")
+    file(STRINGS "${failure}" name LIMIT_COUNT 1)
+    add_test("earlier step: ${name}" sh -c "cat '${failure}'; exit 1")
   endforeach()
 endif()

@@ -80,7 +80,7 @@
 
     fillHead() {
       const { element, count, duration, short } = tautline;
-      const { candidates, title, duration_s, threshold } = this.message;
+      const { candidates, title, duration_s, threshold, warnings = [] } = this.message;
       const tile = (name, value) => element("div.tile", {}, element("span", {}, name),
                                             element("b", {}, value));
       this.head.replaceChildren(
@@ -91,7 +91,9 @@
           tile("Best S/N", candidates.length ? candidates[0].snr.toFixed(1) : "–"),
           tile("Threshold", `S/N ${short(threshold)}`),
           tile("Searched", duration(duration_s)),
-          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)} pc\u00a0cm⁻³`)));
+          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)} pc\u00a0cm⁻³`)),
+        ...(warnings.length ? [element("div.warning", {},
+          element("ul", {}, ...warnings.map((text) => element("li", {}, text))))] : []));
     }
 
     fillOverview() {
@@ -104,7 +106,7 @@
       const empty = this.message.empty;
       const some = (kind) => empty.some(([, length]) => length > 0 === kind);
       this.gapsKey.textContent = (some(true) ? " Grey: no data." : "") +
-        (some(false) ? " A grey line: files of different levels join." : "");
+        (some(false) ? " A grey line: the level steps." : "");
       this.dmTime.show(points("time_s", "dm"), time, dm, empty);
       this.snrDm.show(points("dm", "snr"), dm, snr);
       this.snrTime.show(points("time_s", "snr"), time, snr, empty);

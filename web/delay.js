@@ -4,10 +4,10 @@
 
   /**
    * The delay (s) whose phase slope explains the visibilities best: the highest point of the lag
-   * spectrum's power, summed over time, between its samples by a parabola.
+   * spectrum's power, summed over time with the samples as weights, between its samples by a parabola.
    */
   tautline.fitDelay = function (fringes, width_hz) {
-    const { re, im, rows, bins } = fringes;
+    const { re, im, samples, rows, bins } = fringes;
     if (bins < 4) return 0;
     const lags = 4 * bins;
     const step = Math.max(1, Math.ceil(rows / 24));
@@ -23,7 +23,7 @@
           x += a * cos[turn] + b * sin[turn];
           y += b * cos[turn] - a * sin[turn];
         }
-        power[lag] += x * x + y * y;
+        power[lag] += samples[row] * (x * x + y * y);
       }
     }
     let best = 0;

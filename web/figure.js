@@ -53,7 +53,16 @@
       for (let power = Math.ceil(low - 1e-9); power <= high + 1e-9; power += step) {
         found.push({ value: power, text: powerOfTen(power) });
       }
-      if (found.length >= 2) return found;
+      // Few decades: 1, 2 and 5 of each, where numbers are short.
+      if (found.length >= 3 || (found.length === 2 && (low < -3 || high > 6))) return found;
+      const fine = [];
+      for (let power = Math.floor(low); power <= high; ++power) {
+        for (const digit of [1, 2, 5]) {
+          const place = power + Math.log10(digit);
+          if (place >= low - 1e-9 && place <= high + 1e-9) fine.push({ value: place, text: tautline.short(Math.pow(10, place)) });
+        }
+      }
+      if (fine.length >= 2) return fine;
       return tautline.ticks(low, high, most).map(({ value }) =>
         ({ value, text: tautline.short(Math.pow(10, value)) }));
     }

@@ -46,7 +46,8 @@
 
   /** Rows and columns of sensors are numbered. */
   const whole = (low, high, most) =>
-    tautline.ticks(low, high, Math.min(most, high - low)).filter((tick) => Number.isInteger(tick.value));
+    tautline.ticks(low, high, Math.min(most, high - low)).filter((tick) => Number.isInteger(tick.value))
+      .map(({ value }) => ({ value, text: String(value) }));
 
   class FitPage {
     constructor(message) {
@@ -151,12 +152,16 @@
         this.maps.push({ column, picture });
       }
       root.append(element("div.section-head", {}, element("h2", {}, "Maps"),
-        element("p", {}, "Hot and masked sensors are grey, doubtful fits are hatched. " +
-                         (data.shape ? "Colours span the 2nd to the 98th percentile; click a pixel for its curve." : ""))),
+        element("p", {}, data.shape
+          ? "Hot and masked sensors are grey, doubtful fits are hatched. Colours span the 2nd to the 98th percentile; click a pixel for its curve."
+          : "A point is a curve, in their order. Hot and masked sensors and doubtful fits have none.")),
         this.grid);
     }
 
     labelOf(k) { return this.data.labels[k] || `sensor ${this.index[k]}`; }
+
+    /** A sensor by its label, with its file where there are several; by its number where the page has not all labels. */
+    nameOf(sensor) { return this.index.length === this.data.sensors ? this.labelOf(sensor) : `curve ${sensor}`; }
 
     pick(cell) {
       if (!cell) return;
@@ -187,8 +192,8 @@
         if (!shape) {
           const used = (v, s) => this.status[s] === OK && isFinite(v);
           const rows = Array.from(column.values, (v, s) => [s, used(v, s) ? v / scale : null]);
-          picture.show(rows, { xRange: [-0.5, rows.length - 0.5], xName: "sensor", yName: quantity,
-                               xFormat: (x) => `sensor ${x}`, yFormat: (v) => show(column, v * scale),
+          picture.show(rows, { xRange: [-0.5, rows.length - 0.5], xName: "curve", xTicks: whole, yName: quantity,
+                               xFormat: (x) => this.nameOf(x), yFormat: (v) => show(column, v * scale),
                                errors: column.errors && Array.from(column.errors, (error) => error / scale) });
           continue;
         }
@@ -243,14 +248,14 @@
       const shown = Math.min(MOST_ROWS, this.data.sensors);
       const rows = [];
       for (let s = 0; s < shown; ++s) {
-        rows.push(element("tr", {}, element("td", {}, String(s)), element(this.data.statuses[s].length > 24 ? "td.status" : "td", {}, this.data.statuses[s]),
+        rows.push(element("tr", {}, element("td", {}, this.nameOf(s)), element(this.data.statuses[s].length > 24 ? "td.status" : "td", {}, this.data.statuses[s]),
           ...this.columns.map((one) => element("td", {}, show(one, one.values[s], one.errors ? one.errors[s] : NaN)))));
       }
       root.append(element("div.section-head", {}, element("h2", {}, "Table"),
         element("p", {}, shown < this.data.sensors
           ? `The first ${shown} of ${tautline.count(this.data.sensors)} curves; the CSV file has all.` : "")),
         element("div.card", {}, element("div.wide-table.long", {}, element("table", {},
-          element("thead", {}, element("tr", {}, element("th", {}, "Sensor"), element("th", {}, "Status"),
+          element("thead", {}, element("tr", {}, element("th", {}, "Curve"), element("th", {}, "Status"),
             ...this.columns.map((one) => element("th", {}, one.label)))),
           element("tbody", {}, ...rows)))));
     }

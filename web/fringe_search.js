@@ -64,12 +64,12 @@
   }
 
   /**
-   * Amplitude of the sum of baseline b's correlation coefficients over all cells of time and frequency, turned by the delay and
-   * fringe rate that make it largest, over the standard deviation of such a sum of noise. `noise`: what the largest of noise
+   * Amplitude of the sum of baseline b's correlation coefficients over all cells of time and frequency, each weighted by its
+   * samples and turned by the delay and fringe rate that make it largest, over the standard deviation of such a sum of noise. `noise`: what the largest of noise
    * alone is like.
    */
   tautline.fringeSnr = function (store, b) {
-    const { re, im, rows, bins } = store.fringes(b, true);
+    const { re, im, samples, rows, bins } = store.fringes(b, true);
     const lags = powerOfTwo(bins), rates = powerOfTwo(rows);
     const x = new Float64Array(rates * lags), y = new Float64Array(rates * lags);  // [lag][rate]
     const rowRe = new Float64Array(lags), rowIm = new Float64Array(lags);
@@ -83,9 +83,9 @@
           re[at] = im[at] = 0;
           continue;
         }
-        rowRe[bin] = re[at];
-        rowIm[bin] = im[at];
-        variance += 1 / store.samplesPerCell(store.rows[row]);
+        rowRe[bin] = re[at] *= samples[row];
+        rowIm[bin] = im[at] *= samples[row];
+        variance += samples[row];
         ++used;
       }
       transform(rowRe, rowIm, lags);

@@ -180,7 +180,7 @@
       }));
     }
 
-    /** Means along one axis: [mean of amplitudes, amplitude of the vector mean, its phase]. */
+    /** Means along one axis, weighted by samples: [mean of amplitudes, amplitude of the vector mean, its phase]. */
     means(count, length, at) {
       const found = [];
       for (let k = 0; k < count; ++k) {
@@ -189,10 +189,11 @@
           const cell = at(k, m);
           const re = this.data.re[cell], im = this.data.im[cell];
           if (isNaN(re)) continue;
-          x += re;
-          y += im;
-          size += Math.hypot(re, im);
-          ++used;
+          const weight = this.data.samples[Math.floor(cell / this.data.bins)];
+          x += weight * re;
+          y += weight * im;
+          size += weight * Math.hypot(re, im);
+          used += weight;
         }
         found.push(used ? [size / used, Math.hypot(x, y) / used, Math.atan2(y, x) * DEGREES]
                         : [null, null, null]);
@@ -235,8 +236,9 @@
       let size = 0, used = 0;
       for (let k = 0; k < this.data.re.length; ++k) {
         if (isNaN(this.data.re[k])) continue;
-        size += Math.hypot(this.data.re[k], this.data.im[k]);
-        ++used;
+        const weight = this.data.samples[Math.floor(k / this.data.bins)];
+        size += weight * Math.hypot(this.data.re[k], this.data.im[k]);
+        used += weight;
       }
       const { antennas, inputs } = store.description;
       const facts = [["Baseline", store.baselineLabel(b)]];
@@ -246,7 +248,8 @@
       if (store.description.positions_known) facts.push(["Length", `${tautline.short(baseline.length_m)} m`]);
       facts.push(["Mean amplitude", used ? tautline.short(size / used) : "–"]);
       const { snr, noise } = tautline.fringeSnr(store, b);
-      facts.push(["Fringe's S/N", `${snr.toPrecision(3) >= 100 ? Math.round(snr) : snr.toPrecision(3)}, noise alone ${noise.toFixed(1)}`]);
+      const measured = `${snr.toPrecision(3) >= 100 ? Math.round(snr) : snr.toPrecision(3)}, noise alone ${noise.toFixed(1)}`;
+      facts.push(["Fringe's S/N", used ? measured : "–"]);
       const turns = this.delay_s * this.width_hz;
       const delay = Math.abs(this.delay_s) < 1e-6
         ? `${tautline.signed(this.delay_s * 1e9, 1)} ns` : `${tautline.signed(this.delay_s * 1e6, 3)} µs`;

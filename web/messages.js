@@ -6,7 +6,7 @@
   const FIELDS = {
     integrations: {
       start_s: Float64Array, end_s: Float64Array, expected: Float32Array,
-      integrations: Int32Array, scales: Float32Array, visibilities: Int16Array,
+      integrations: Int32Array, scales: Float32Array, fractions: Float32Array, visibilities: Int16Array,
       power: Float32Array, valid: Uint8Array, bispectra: Float32Array,
     },
     summary: { spectra: Float32Array, valid_spectra: Uint8Array, closure_spectra: Float32Array },

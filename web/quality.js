@@ -41,7 +41,10 @@
       this.text.textContent = (whole
         ? "Every sample of every input is valid. "
         : `${tautline.percent(1 - summary.valid_fraction)} of the samples are missing or flagged. `) +
-        (status.clipped.length ? "" : "The run recorded no clipping counts.");
+        (status.clipped.length ? ""
+          : status.facts.some(([name]) => name === "clipped")
+            ? "How much was clipped in rounding is known of all inputs together: the section Run."
+            : "The run recorded no clipping counts.");
       if (!whole) this.drawImages();
       this.drawClipping();
     }

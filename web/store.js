@@ -50,6 +50,7 @@
           expected: message.expected[k],
           integrations: message.integrations[k],
           scales: part(message.scales, k, baselines.length),
+          fractions: part(message.fractions, k, baselines.length),
           visibilities: part(message.visibilities, k, 2 * bins * baselines.length),
           power: part(message.power, k, inputs.length),
           valid: part(message.valid, k, inputs.length),
@@ -85,7 +86,7 @@
 
     /**
      * One baseline's visibilities, [row][bin], as real and imaginary parts; NaN where missing.
-     * `coefficient` divides by the geometric mean of the two inputs' powers.
+     * `coefficient` divides by the geometric mean of the two inputs' powers. `samples`: what a cell of each row averages.
      */
     fringes(b, coefficient) {
       const { baselines } = this.description;
@@ -108,7 +109,8 @@
           im[r * bins + bin] = row.visibilities[at + 1] * scale / divisor[bin];
         }
       });
-      return { re, im, rows: this.rows.length, bins };
+      const samples = this.rows.map((row) => this.samplesPerCell(row) * row.fractions[b]);
+      return { re, im, samples, rows: this.rows.length, bins };
     }
 
     /** Samples that a full cell of a row averages; its noise is 1 / sqrt of it. */

@@ -1,149 +1,30 @@
 #!/usr/bin/env python3
-"""The Python package against its peers, its plans against the same stages in C++, and its calls against the command, in turns
-on the same cores.
+"""The Python package against its peers, its plans and calls against the same stages in C++, and its runs against the command,
+in turns on the same cores; what is measured beside its target, and a table of all at the end.
 
     PYTHONPATH=build/python .venv-package/bin/python bench/python/compare.py [ROW ...] [--rounds 5] [--small]
 
-Rows: import, small_call, stages, calls, runs, multipletau, tags, dedisperse. Each line has medians of the rounds and of the
-ratios round by round. Peers run in processes of their own, which have imported and worked once before the first round;
-they are looked for in .venv-package, .venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers
-&& .venv-peers/bin/pip install numpy tttrlib pycorrelate`). A row whose peer is absent says so.
+Rows: import, small_call, stages, calls, runs, multipletau, tags, dedisperse, device (bench/python/on_device.py), wheel (a
+fresh environment; numpy from PyPI). Each line has medians of the rounds and of the ratios round by round. Peers run in
+processes of their own, which have imported and worked once before the first round; they are looked for in .venv-package,
+.venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers && .venv-peers/bin/pip install numpy
+tttrlib pycorrelate`). A row whose peer is absent says so.
 """
 
 import argparse
-import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import types
 import warnings
 
 import numpy as np
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-VENVS = (".venv-package", ".venv-interop", ".venv-interop-search", ".venv-peers")
-
-
-def seconds(work):
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-# The peers: each function loads what it needs and gives what is timed.
-
-
-def peer_multipletau(o):
-    import multipletau
-
-    warnings.simplefilter("ignore")
-    counts = np.load(o["path"], mmap_mode="r")
-    first, last = o["sensors"]
-    columns = np.ascontiguousarray(counts[:, first:last].T)
-
-    def work():
-        curves = [multipletau.autocorrelate(one, m=16, deltat=1, normalize=True) for one in columns]
-        np.save(o["to"], np.stack(curves))
-
-    return work
-
-
-def peer_tttrlib(o):
-    import tttrlib
-
-    times = np.load(o["path"]).astype(np.uint64)
-
-    def work():
-        correlator = tttrlib.Correlator(method=o["method"], n_casc=o["levels"], n_bins=o["bins"])
-        correlator.set_macrotimes(times, times)
-        weights = np.ones(len(times))
-        correlator.set_weights(weights, weights)
-        correlator.correlation  # made when it is asked for
-
-    return work
-
-
-def peer_pycorrelate(o):
-    import pycorrelate
-
-    times = np.load(o["path"])
-    lags = np.unique(np.array(o["lags"], np.int64))
-    return lambda: pycorrelate.pcorrelate(times, times, lags)
-
-
-def peer_sigpyproc(o):
-    from sigpyproc.block import FilterbankBlock
-    from sigpyproc.header import Header
-
-    data = np.load(o["path"], mmap_mode="r")
-    header = Header(
-        filename="", data_type="filterbank", nchans=data.shape[1], foff=o["width_mhz"], fch1=o["top_mhz"], nbits=8,
-        tsamp=o["sample_time_s"], tstart=59000.0, nsamples=data.shape[0],
-    )  # fmt: skip
-    block = FilterbankBlock(np.ascontiguousarray(data.T), header)
-    return lambda: block.dedisperse(o["dm"]).get_tim()
-
-
-def peer_your(o):
-    from your.candidate import Candidate
-
-    # Its dedispersion alone: a Candidate is otherwise made of files.
-    mhz = o["top_mhz"] + o["width_mhz"] * np.arange(o["channels"])
-    own = types.SimpleNamespace(data=np.load(o["path"]), chan_freqs=mhz, native_tsamp=o["sample_time_s"])
-
-    def work():
-        Candidate.dedisperse(own, dms=o["dm"])
-        return own.dedispersed.sum(axis=1)
-
-    return work
-
-
-def be_peer(name, options):
-    work = globals()["peer_" + name](json.loads(options))
-    results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the libraries print
-    work()
-    module = json.loads(options).get("module", name)
-    print(json.dumps(f"{module} {importlib.metadata.version(module)}"), file=results, flush=True)
-    for _ in sys.stdin:
-        print(json.dumps(seconds(work)), file=results, flush=True)
-
-
-class Peer:
-    """A peer in a process of its own, ready to work."""
-
-    def __init__(self, name, **options):
-        pythons = [sys.executable] + [str(ROOT / venv / "bin" / "python") for venv in VENVS]
-        has = [p for p in pythons if os.path.exists(p) and subprocess.run([p, "-c", f"import {name}"], capture_output=True).returncode == 0]
-        if not has:
-            raise LookupError(f"no Python here has {name}")
-        self.process = subprocess.Popen(
-            [has[0], __file__, "--peer", name, json.dumps(options)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        line = self.process.stdout.readline()
-        if not line:
-            raise LookupError(f"{name} failed")
-        self.version = json.loads(line)
-
-    def start(self):
-        self.process.stdin.write("again\n")
-        self.process.stdin.flush()
-
-    def wait(self):
-        return json.loads(self.process.stdout.readline())
-
-    def __call__(self):
-        self.start()
-        return self.wait()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+from peers import ROOT, Peer, seconds
 
 
 def in_turns(rounds, own, other):
@@ -157,11 +38,30 @@ def say(row, text):
     print(f"{row:12} {text}", flush=True)
 
 
+TABLE = []  # (row, what, target, measured, whether it is met) of all lines that have a target
+
+
+def judge(row, what, text, measured, target, form, at_least=False):
+    """A line whose `measured` has a `target`; `form`: of both, as "{:.2f} x"."""
+    met = measured >= target if at_least else measured <= target
+    wanted = ("at least " if at_least else "at most ") + form.format(target)
+    TABLE.append((row, what, wanted, form.format(measured), "met" if met else "missed"))
+    say(row, f"{what}: {text} (target: {wanted}: {TABLE[-1][-1]})")
+
+
+def leave_out(row, why):
+    TABLE.append((row, "", "", "left out", why))
+    say(row, f"left out: {why}")
+
+
+OF_BENCH = 1.03  # most of the time of `bench`, for plans, calls and runs
+
+
 def row_import(options, folder):
     code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
     once = lambda name: float(subprocess.check_output([sys.executable, "-c", code.format(name)]))  # noqa: E731
     own, numpy_s, _ = in_turns(options.rounds, lambda: once("tautline"), lambda: once("numpy"))
-    say("import", f"{own:.3f} s, of which numpy {numpy_s:.3f} s")
+    judge("import", "import tautline", f"{own:.3f} s, of which numpy {numpy_s:.3f} s", own, 0.3, "{:.3f} s")
 
 
 def row_small_call(options, folder):
@@ -179,7 +79,8 @@ def row_small_call(options, folder):
         ("channelize", lambda: plan.execute(x, out=out)),
     ):
         taken = [seconds(lambda: [call() for _ in range(many)]) / many for _ in range(options.rounds)]
-        say("small_call", f"{name}, 1 kB on a kept plan: {statistics.median(taken) * 1e6:.2f} us, its work included")
+        taken_us = statistics.median(taken) * 1e6
+        judge("small_call", f"{name}, 1 kB on a kept plan", f"{taken_us:.2f} us, its work included", taken_us, 10, "{:.2f} us")
 
 
 def on_a_line(array):
@@ -227,13 +128,15 @@ def beside_bench(row, options, runs):
 
     def stage(name, problem):
         command = [str(options.tautline), "--device", "cpu", "--json", "bench", name, "--problem", problem, "--budget", "0.3"]
-        return json.loads(subprocess.check_output(command, text=True))["seconds"]
+        in_memory = {**os.environ, "TMPDIR": "/dev/shm"}  # the files of whole runs
+        return json.loads(subprocess.check_output(command, text=True, env=in_memory))["seconds"]
 
     for name, memory, problem, call in runs:
         own, other, ratio = in_turns(
             options.rounds, lambda: statistics.median(seconds(call) for _ in range(5)), lambda: stage(name, problem)
         )
-        say(row, f"{name} {problem}, {memory}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time")
+        text = f"{problem}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time"
+        judge(row, f"{name}, {memory}", text, 1 / ratio, OF_BENCH, "{:.3f}")
 
 
 def row_stages(options, folder):
@@ -241,7 +144,9 @@ def row_stages(options, folder):
 
 
 def call_runs(options):
-    """The same of functions that take whole arrays: each makes a plan and a new array, and `bench` neither."""
+    """The same of functions that take whole arrays: each makes a plan, which `bench` does not, and writes to `out`, as `bench`
+    writes to the same memory again and again, or to a new array, which the system clears.
+    """
     import tautline as tl
 
     rng = np.random.default_rng()
@@ -249,20 +154,27 @@ def call_runs(options):
     spectra = 3072 // scale
     x = rng.integers(-128, 128, (16, spectra * 1024, 2), np.int8)
     problem = f"inputs=16,channels=1024,taps=8,output_bits=32,spectra={spectra}"
-    yield "channelize", "tl.channelize", problem, lambda: tl.channelize(x, 1024, taps=8, device="cpu")
+    spectra = on_a_line(tl.channelize(x, 1024, taps=8, device="cpu"))
+    yield "channelize", "tl.channelize to `out`", problem, lambda: tl.channelize(x, 1024, taps=8, out=spectra, device="cpu")
+    yield "channelize", "tl.channelize to a new array", problem, lambda: tl.channelize(x, 1024, taps=8, device="cpu")
     times, trials, channels = 98_304 // scale, 100, 1024
     known = {"frequencies": 1500 - 0.25 * np.arange(channels), "sample_time_s": 50e-6, "device": "cpu"}
     dms = 0.25 * np.arange(trials)
     sky = rng.integers(0, 256, (times, channels), np.uint8)
     problem = f"channels={channels},top_khz=1500000,width_hz=250000,rate_hz=20000,step_millidm=250,trials={trials},samples={times},bits=8"
-    yield "dedisperse", "tl.dedisperse", problem, lambda: tl.dedisperse(sky, dms, **known)
+    trials_of_sky = on_a_line(tl.dedisperse(sky, dms, **known))
+    yield "dedisperse", "tl.dedisperse to `out`", problem, lambda: tl.dedisperse(sky, dms, out=trials_of_sky, **known)
+    yield "dedisperse", "tl.dedisperse to a new array", problem, lambda: tl.dedisperse(sky, dms, **known)
     series = rng.normal(100_000, 300, (trials, 262_144 // scale)).astype(np.int32)  # as `bench` has it
     problem = f"trials={trials},samples={series.shape[1]},rate_hz=20000,width_ms=100"
     yield "detect", "tl.detect", problem, lambda: tl.detect(series, sample_time_s=50e-6, device="cpu")
-    counts = rng.integers(0, 256, (98_304 // scale, 1024), np.uint8)
-    problem = f"sensors=1024,samples={len(counts)}"
-    fields = {"bin_s": 1.6e-6, "bins": 32, "levels": 10, "lag_scheme": "chain", "device": "cpu"}
-    yield "autocorrelate", "tl.autocorrelate", problem, lambda: tl.autocorrelate(counts, **fields)
+    # The call does what the command's run does: segments for the errors, the trace, the search for stops. So does `bench`
+    # of the run, on a file of /dev/shm whose curves it writes.
+    megabytes = 101 // scale
+    counts = rng.integers(0, 4, (megabytes * 1_000_000 // 1024, 1024), np.uint8)  # as there
+    fields = {"bin_s": 1.6e-6, "bins": 32, "levels": 10, "device": "cpu"}
+    problem = f"sensors=1024,bits=8,bins=32,levels=10,megabytes={megabytes}"
+    yield "run_autocorrelate", "tl.autocorrelate", problem, lambda: tl.autocorrelate(counts, **fields)
 
 
 def row_calls(options, folder):
@@ -348,11 +260,8 @@ def row_runs(options, folder):
 
         own, other, ratio = in_turns(options.rounds, lambda: seconds(call), command)
         run_s = statistics.median(inside)
-        say(
-            "runs",
-            f"{name} {size}: {own:.3f} s, the command {other:.3f} s: {1 / ratio:.3f} of its time; its run alone {run_s:.3f} s: "
-            f"{own / run_s:.3f}",
-        )
+        text = f"{own:.3f} s, the command {other:.3f} s: {1 / ratio:.3f} of its time; its run alone {run_s:.3f} s: {own / run_s:.3f}"
+        judge("runs", f"{name}, {size}", text, own / run_s, OF_BENCH, "{:.3f}")
 
 
 def row_multipletau(options, folder):
@@ -384,11 +293,12 @@ def row_multipletau(options, folder):
         difference = np.abs(curves[-1] - theirs)[:, :, 1].max()
         for peer in peers:
             peer.close()
-        say(
-            "multipletau",
-            f"{kind}: {own_s * 1e3:.1f} ms, {peers[0].version} on two cores {other_s:.3f} s: {ratio:.1f} x "
-            f"(on one core {one_s:.3f} s: {one_s / own_s:.1f} x); largest difference {difference:.1e}",
+        text = (
+            f"{own_s * 1e3:.1f} ms, {peers[0].version} on two cores {other_s:.3f} s: {ratio:.1f} x "
+            f"(on one core {one_s:.3f} s: {one_s / own_s:.1f} x)"
         )
+        judge("multipletau", kind, text, ratio, 100, "{:.1f} x", at_least=True)
+        judge("multipletau", kind + ", largest difference", f"{difference:.1e}", difference, 1e-12, "{:.1e}")
 
 
 def row_tags(options, folder):
@@ -404,18 +314,19 @@ def row_tags(options, folder):
         return seconds(lambda: tl.autocorrelate(tags=times, tick_s=1e-9, bin_s=1e-9, **fields))
 
     lags = [*range(bins + 1), *(k << level for level in range(1, levels) for k in range(bins // 2 + 1, bins + 1))]
-    for name, module, more in (
-        ("tttrlib", "tttrlib", {"method": "felekyan", "levels": levels, "bins": bins}),
-        ("pycorrelate", "pycorrelate", {"lags": lags}),
+    for name, target, more in (
+        ("tttrlib", 3, {"method": "felekyan", "levels": levels, "bins": bins}),
+        ("pycorrelate", 50, {"lags": lags}),
     ):
         try:
-            peer = Peer(name, module=module, path=f"{folder}/t.npy", **more)
+            peer = Peer(name, module=name, path=f"{folder}/t.npy", **more)
         except LookupError as problem:
-            say("tags", f"left out: {problem}")
+            leave_out("tags", problem)
             continue
         own_s, other_s, ratio = in_turns(options.rounds, own, peer)
         peer.close()
-        say("tags", f"{photons} photons: {own_s:.3f} s, {peer.version} {other_s:.3f} s: {ratio:.2f} x")
+        text = f"{own_s:.3f} s, {peer.version} {other_s:.3f} s: {ratio:.2f} x"
+        judge("tags", f"{photons} photons over {name}", text, ratio, target, "{:.1f} x", at_least=True)
 
 
 def row_dedisperse(options, folder):
@@ -434,28 +345,73 @@ def row_dedisperse(options, folder):
                 name, path=f"{folder}/f.npy", channels=channels, top_mhz=top, width_mhz=width, sample_time_s=tsamp, dm=150.0
             )
         except LookupError as problem:
-            say("dedisperse", f"left out: {problem}")
+            leave_out("dedisperse", problem)
             continue
         own_s, other_s, ratio = in_turns(min(3, options.rounds), own, peer)
         peer.close()
-        say(
-            "dedisperse",
-            f"{trials} trials of {channels} channels x {times}: {own_s:.3f} s, {peer.version} one trial {other_s:.3f} s, "
-            f"{trials} take {other_s * trials:.0f} s: {ratio * trials:.0f} x",
+        text = (
+            f"{own_s:.3f} s, {peer.version} one trial {other_s:.3f} s, {trials} take {other_s * trials:.0f} s: {ratio * trials:.0f} x"
         )
+        what = f"{trials} trials of {channels} channels x {times} over {name}"
+        judge("dedisperse", what, text, ratio * trials, 10, "{:.0f} x", at_least=True)
+
+
+def row_device(options, folder):
+    script = [sys.executable, str(ROOT / "bench" / "python" / "on_device.py"), "--tautline", str(options.tautline)]
+    more = ["--rounds", str(options.rounds)] + ["--small"] * options.small
+    ran = subprocess.run(script + more, text=True, capture_output=True)
+    lines = ran.stdout.splitlines()
+    if ran.returncode == 2:
+        raise LookupError(lines[-1] if lines else ran.stderr.strip().rpartition("\n")[-1])
+    for line in lines:
+        found = re.match(r"(\w+) +(\w+) +.*`bench`.*: ([\d.]+) of its time", line)
+        if found is None:
+            say("device", line)
+            continue
+        judge("device", f"{found[2]} of {found[1]}", line, float(found[3]), OF_BENCH, "{:.3f}")
+        copied = re.search(r", (\d+) bytes copied from the host, (\d+) to it", line)
+        if copied:
+            all_bytes = int(copied[1]) + int(copied[2])
+            judge("device", f"{found[2]} of {found[1]}, copied", f"{all_bytes} bytes", all_bytes, 0, "{:.0f} bytes")
+
+
+FIRST = """
+import numpy as np, tautline as tl
+x = (np.random.default_rng().standard_normal((4, 100_000)) + 0j).astype(np.complex64)
+print(tl.correlate(x, rate_hz=1e6, channels=64, integration_s=0.02, device="cpu"))
+"""
+
+
+def row_wheel(options, folder):
+    kind = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    abi3 = "abi3" if sys.version_info >= (3, 12) else kind
+    wheels = sorted(options.wheels.glob(f"tautline-*-{abi3}-*.whl"), key=lambda path: path.stat().st_mtime)
+    if not wheels:
+        raise LookupError(f"no wheel of this Python in {options.wheels}: scripts/wheel --output {options.wheels} makes one")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_"))}
+    subprocess.run([sys.executable, "-m", "venv", f"{folder}/v"], check=True, env=clean)
+    python = f"{folder}/v/bin/python"
+    start = time.perf_counter()
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check", str(wheels[-1])]
+    if subprocess.run(pip, env=clean).returncode != 0:
+        raise LookupError("pip could not install the wheel and numpy")
+    installed = time.perf_counter()
+    subprocess.run([python, "-c", FIRST], check=True, env=clean, stdout=subprocess.DEVNULL, cwd=folder)
+    taken_s = time.perf_counter() - start
+    text = f"{taken_s:.1f} s, of which pip {installed - start:.1f} s"
+    judge("wheel", f"{wheels[-1].name}, to a first result", text, taken_s, 30, "{:.1f} s")
 
 
 ROWS = {name[4:]: row for name, row in list(globals().items()) if name.startswith("row_")}
 
 
 def main():
-    if sys.argv[1:2] == ["--peer"]:
-        return be_peer(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ROWS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--tautline", type=pathlib.Path, default=ROOT / "build" / "tautline", help="the command, for `stages`, `calls` and `runs`")
+    parser.add_argument("--tautline", type=pathlib.Path, default=ROOT / "build" / "tautline", help="the command, for `stages`, `calls`, `runs` and `device`")
+    parser.add_argument("--wheels", type=pathlib.Path, default=ROOT / "build" / "wheels", help="the folder of the wheel, for `wheel`")
     options = parser.parse_args()
     say("load", " ".join(f"{load:.1f}" for load in os.getloadavg()) + f" on {len(os.sched_getaffinity(0))} cores")
     for name in options.rows or ROWS:
@@ -463,7 +419,10 @@ def main():
             try:
                 ROWS[name](options, folder)
             except LookupError as problem:
-                say(name, f"left out: {problem}")
+                leave_out(name, problem)
+    print("\n| row | what | target | measured | |\n| --- | --- | --- | --- | --- |")
+    for line in TABLE:
+        print("| " + " | ".join(str(one) for one in line) + " |")
 
 
 if __name__ == "__main__":

@@ -331,7 +331,7 @@ std::string kind_of(const std::string& path, bool rate_known) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return formats::seeming_kind(path) == "a folder" ? "filterbank" : "visibilities";
-  const auto head = formats::InputFile(path).head(kHeadBytes);
+  const auto head = formats::InputFile(path, formats::InputFile::IfEmpty::taken).head(kHeadBytes);
   if (path.ends_with(".uvh5") || formats::ending_by_contents(path) == ".uvh5")
     return "visibilities";
   if (formats::candidates::recognise(path)) return "candidates";

@@ -1,7 +1,6 @@
 // A plan that is kept: one stream through one stage, on a queue of its own or the caller's stream.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,37 +12,11 @@
 
 #include "bindings.h"
 #include "tautline/core/error.h"
-#include "tautline/core/sample_view.h"
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/device/device.h"
+#include "written_arrays.h"
 
 namespace tautline::python {
-
-/// An array that is written.
-using OutputArray = nb::ndarray<>;
-
-template <std::size_t Rank>
-core::MutableSampleView<Rank> written_view(const OutputArray& array, const std::string& field,
-                                           bool pairs) {
-  const auto view = view_of<Rank>(AnyArray(array), field, pairs);
-  return {array.data(), view.type(), view.extents(), view.strides()};
-}
-
-/// Stages take dense last axes, and rows that do not overlap.
-template <std::size_t Rank>
-void require_rows(const core::SampleView<Rank>& view, const std::string& field) {
-  if (view.size() == 0) return;
-  std::ptrdiff_t below = 1;
-  for (std::size_t a = Rank; a-- > 0;) {
-    const bool fits = a + 1 == Rank ? view.stride(a) == 1 : view.stride(a) >= below;
-    if (view.extent(a) > 1 && !fits)
-      throw core::Error(
-          core::ErrorKind::config, field,
-          "a stride of " + std::to_string(view.stride(a)) + " on axis " + std::to_string(a),
-          "a dense last axis, and rows in order", "give numpy.ascontiguousarray of it");
-    below = std::max(below, view.stride(a) * static_cast<std::ptrdiff_t>(view.extent(a)));
-  }
-}
 
 /// The common base of all kept plans. One thread at a time uses a state.
 class Kept {

@@ -71,6 +71,7 @@ class ChannelizePlan : public KeptPlan<stages::channelize::Plan, stages::channel
     require_rows<2>(view, "samples");
     const auto to = written_view<3>(out, "out", false);
     require_rows<3>(to, "out");
+    require_apart(view, to, "out");
     stages::channelize::Input input;
     input.samples = view.data();
     input.row_stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(type);
@@ -169,6 +170,7 @@ class DedispersePlan : public KeptPlan<stages::dedisperse::Plan, stages::dedispe
     require_rows<2>(view, "samples");
     const auto to = written_view<2>(out, "out", false);
     require_rows<2>(to, "out");
+    require_apart(view, to, "out");
     stages::dedisperse::Input input;
     input.data = view.data();
     input.count = view.extent(0);

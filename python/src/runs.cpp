@@ -130,6 +130,7 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   said["spectra_per_integration"] = summary.spectra_per_integration;
   said["samples"] = summary.samples;
   said["clipped"] = summary.clipped;
+  said["clipped_before"] = summary.clipped_before;
   said["not_finite"] = summary.not_finite;
   said["overflowed"] = summary.overflowed;
   said["empty_samples"] = summary.empty.samples;
@@ -192,6 +193,7 @@ nb::object autocorrelate(const std::string& path, const std::optional<AnyArray>&
   said["bin_s"] = summary.bin_s;
   said["mean_rate_hz"] = summary.mean_rate_hz;
   said["samples"] = summary.samples;
+  said["empty_samples"] = summary.empty.samples;
   warnings.add(summary.damage.messages);
   said["warnings"] = warnings.texts();
   said["counts_stop"] = pipeline::stops_text(summary.empty, summary.bin_s);
@@ -283,6 +285,7 @@ nb::dict said_of(const pipeline::FilterbankRunSummary& s, const Warnings& warnin
   said["spacing_loss"] = s.spacing_loss;
   said["empty_samples"] = s.empty.samples;
   said["constant_channels"] = s.constant_channels;
+  said["level_steps"] = s.level_steps.size();
   said["elapsed_s"] = s.elapsed_s;
   warnings.add(pipeline::data_warnings(s));
   said["warnings"] = warnings.texts();

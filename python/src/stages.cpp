@@ -15,6 +15,7 @@
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
+#include "written_arrays.h"
 
 namespace tautline::python {
 
@@ -88,14 +89,40 @@ OpenStage<Config> open_stage(const Config& config, const std::string& name) {
   return on;
 }
 
-// [input][time] to [input][spectrum][channel], or with gains to [channel][input][time] of int8 pairs.
+/// A new array, or the caller's.
+template <std::size_t Rank>
+struct Result {
+  nb::object array;
+  core::MutableSampleView<Rank> view;
+};
+
+// `wanted`: the type and shape. An array of the caller's has both, and no memory of `samples`.
+template <std::size_t Rank>
+Result<Rank> result_in(const std::optional<OutputArray>& out,
+                       const core::MutableSampleView<Rank>& wanted,
+                       const core::SampleView<2>& samples) {
+  const SampleType type = wanted.type();
+  if (!out) {
+    NewArray made = new_array(type, {wanted.extents().begin(), wanted.extents().end()});
+    return {std::move(made.array), {made.data, type, wanted.extents()}};
+  }
+  auto view = written_view<Rank>(*out, "out", type == SampleType::ci8);
+  if (type == SampleType::ci4 && view.type() == SampleType::u8)  // packed, re in the low half
+    view = {view.data(), type, view.extents(), view.strides()};
+  require_room(view, wanted, "out");
+  require_apart(samples, view, "out");
+  return {nb::none(), view};
+}
+
+// [input][time] to [input][spectrum][channel], or with gains to [channel][input][time] of int8 pairs. `out`: where to;
+// the result is then None.
 nb::object channelize(const Array& samples, bool pairs, std::size_t channels, std::size_t taps,
                       const std::string& window, double cutoff,
                       const std::vector<float>& coefficients,
                       std::pair<std::size_t, std::size_t> oversample, bool lower_sideband,
                       const std::string& output, bool corner_turned,
-                      const std::optional<Array>& gains, const std::string& device,
-                      const nb::object& progress) {
+                      const std::optional<Array>& gains, const std::optional<OutputArray>& out,
+                      const std::string& device, const nb::object& progress) {
   namespace stage = stages::channelize;
   const auto view = view_of<2>(samples, "samples", pairs);
   stage::Config config;
@@ -123,10 +150,7 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
   config.max_samples = std::clamp<std::size_t>(count, 1, piece);
   const auto on = open_stage(config, device);
   const std::size_t spectra = on.plan->spectra(0, count);
-  const NewArray made = config.output == stage::Output::spectra_float
-                            ? new_array(config.output_type(), {config.inputs, spectra, channels})
-                            : new_array(config.output_type(), {channels, config.inputs, spectra});
-  const auto whole = config.output_view(made.data, spectra);
+  const auto made = result_in(out, config.output_view(nullptr, spectra), view);
   const std::size_t time_axis = config.output == stage::Output::spectra_float ? 1 : 2;
   stage::OutputViews views;
   std::vector<std::uint64_t> clipped(config.inputs);
@@ -141,18 +165,19 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
             [&](std::size_t first, std::size_t some) {
               input.samples = view.slice(1, first, some).data();
               input.count = some;
-              views.samples = whole.slice(time_axis, written, spectra - written);
+              views.samples = made.view.slice(time_axis, written, spectra - written);
               written += on.plan->execute(*on.queue, *on.state, input, views);
             });
   return nb::make_tuple(made.array, as_array(std::move(clipped)));
 }
 
-// [time][channel] (`spectra`) or [channel][time] to [trial][time], and a text about values that are not finite.
+// [time][channel] (`spectra`) or [channel][time] to [trial][time], and a text about values that are not finite. `out`
+// as channelize has it.
 nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> frequencies_mhz,
                       double sample_time_s, std::vector<double> dms, double dm_constant,
                       double reference_mhz, std::vector<std::size_t> ignored_channels, bool zero_dm,
-                      std::size_t downsample, const std::string& device,
-                      const nb::object& progress) {
+                      std::size_t downsample, const std::optional<OutputArray>& out,
+                      const std::string& device, const nb::object& progress) {
   namespace stage = stages::dedisperse;
   const auto view = view_of<2>(samples, "samples");
   stage::Config config;
@@ -183,9 +208,15 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
   const auto on = open_stage(config, device);
   const std::size_t all = count / downsample;
   const std::size_t times = all > on.plan->max_delay() ? all - on.plan->max_delay() : 0;
-  const NewArray made = new_array(on.plan->output_type(), {config.dms.size(), times});
+  const core::MutableSampleView<2> series{
+      nullptr, on.plan->output_type(), {config.dms.size(), times}};
+  const auto made = result_in(out, series, view);
   const core::MutableSampleView<3> trials{
-      made.data, on.plan->output_type(), {1, config.dms.size(), times}};
+      made.view.data(),
+      made.view.type(),
+      {1, config.dms.size(), times},
+      {static_cast<std::ptrdiff_t>(config.dms.size()) * made.view.stride(0), made.view.stride(0),
+       1}};
   stage::Result sum;
   in_pieces(progress, *on.queue, count, config.max_samples,
             [&](std::size_t first, std::size_t some) {
@@ -259,12 +290,12 @@ void bind_stages(nb::module_& module) {
   module.def("channelize", channelize, nb::arg("samples"), nb::arg("pairs"), nb::arg("channels"),
              nb::arg("taps"), nb::arg("window"), nb::arg("cutoff"), nb::arg("coefficients"),
              nb::arg("oversample"), nb::arg("lower_sideband"), nb::arg("output"),
-             nb::arg("corner_turned"), nb::arg("gains").none(), nb::arg("device"),
-             nb::arg("progress").none());
+             nb::arg("corner_turned"), nb::arg("gains").none(), nb::arg("out").none(),
+             nb::arg("device"), nb::arg("progress").none());
   module.def("dedisperse", dedisperse, nb::arg("samples"), nb::arg("spectra"),
              nb::arg("frequencies_mhz"), nb::arg("sample_time_s"), nb::arg("dms"),
              nb::arg("dm_constant"), nb::arg("reference_mhz"), nb::arg("ignored_channels"),
-             nb::arg("zero_dm"), nb::arg("downsample"), nb::arg("device"),
+             nb::arg("zero_dm"), nb::arg("downsample"), nb::arg("out").none(), nb::arg("device"),
              nb::arg("progress").none());
   module.def("standard_curves", standard_curves, nb::arg("samples"), nb::arg("m"),
              nb::arg("levels"), nb::arg("coarsening"), nb::arg("normalization"), nb::arg("pairs"),

@@ -59,6 +59,30 @@ def unread_by_host(here: str, known: Fields, options: dict[str, Any], by_host: t
     return {**options, "keep_constant": True}
 
 
+class Foreign:
+    """An array of a GPU for plans, of a library whose current stream is not known (jax): work on it goes to CUDA's default
+    stream, which waits for what makes the array. The array, and those made of it, live until that work is done.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape, self.ndim, self.dtype = array, array.shape, array.ndim, array.dtype
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self.array.__dlpack_device__()
+        return int(kind), int(number)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.array.__dlpack__(stream=_LEGACY_STREAM)
+
+    def __getitem__(self, key: Any) -> Foreign:
+        return Foreign(self.array[key])
+
+
+def for_plans(x: Any) -> Any:
+    """An array of a GPU as plans take it."""
+    return x if _library(x) in _LIBRARIES else Foreign(x)
+
+
 def behind_its_stream(x: Any, field: str, here: str) -> tuple[Any, int]:
     """What the module takes as an array of a GPU, and the stream whose work it waits for."""
     if _library(x) in _LIBRARIES:
@@ -81,6 +105,8 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
         if place is None or place != cuda:
             found = "an array in the host's memory" if place is None else f"an array of cuda:{place}"
             raise _elsewhere(field, found, cuda)
+    if all(isinstance(one, Foreign) for one in arrays.values()):
+        return _LEGACY_STREAM
     for field, x in arrays.items():
         _require_library(field, x)
     if _library(first) == "cupy":
@@ -103,12 +129,56 @@ def array_beside(x: Any, shape: tuple[int, ...], dtype: type[Any], make: str = "
     cuda = cuda_of(x, "samples")
     if cuda is None:
         return on_a_cache_line(shape, dtype, make)
+    if isinstance(x, Foreign):
+        if not _library(x.array).startswith("jax"):
+            raise refuse("samples", f"an array of {_library(x.array)}", "one of cupy, torch or jax", f"give {_ADOPTED} of it")
+        # Of jax nobody else holds it yet: what is written there before anybody sees it is its contents.
+        return Foreign(getattr(importlib.import_module("jax.numpy"), make)(shape, dtype, device=x.array.device))
     _require_library("samples", x)
     module = importlib.import_module(_library(x))
     if _library(x) == "torch":
         return getattr(module, make)(shape, dtype=getattr(module, np.dtype(dtype).name), device=x.device)
     with module.cuda.Device(cuda):
         return getattr(module, make)(shape, dtype)
+
+
+def require_output(out: Any, x: Any) -> None:
+    """Refuses what results of `x` cannot be written to, but for its type and shape, which the module looks at."""
+    if isinstance(out, np.ndarray):
+        if not out.flags.writeable or not out.dtype.isnative:
+            found = "an array in the other byte order" if out.flags.writeable else "an array that is read only"
+            raise refuse("out", found, "one that can be written")
+    elif not hasattr(out, "__dlpack__"):
+        raise refuse("out", f"a {type(out).__name__}", "an array")
+    elif _library(out).startswith("jax"):
+        raise refuse("out", f"an array of {_library(out)}", "none: arrays of jax are never changed", "leave it out")
+    elif isinstance(x, Foreign):
+        raise refuse("out", f"an array of {_library(out)}", f"none: results of {_library(x.array)}'s arrays are {_library(x.array)}'s", "leave it out")
+    here, there = cuda_of(x, "x"), cuda_of(out, "out")
+    if here != there:
+        memory = ["the host's memory" if one is None else f"the memory of cuda:{one}" for one in (there, here)]
+        raise refuse("out", f"an array in {memory[0]}", f"one in {memory[1]}, as x")
+    if here is not None and not isinstance(x, Foreign) and _shares_memory(out, x):
+        raise refuse("out", "memory of the samples", "an array of its own")
+
+
+def _shares_memory(a: Any, b: Any) -> bool:
+    """Whether arrays of cupy or torch lie in the same bytes, which are read piece by piece while others are written."""
+    described = [getattr(one, "__cuda_array_interface__", None) for one in (a, b)]
+    bounds = [_byte_bounds(one) for one in described if one is not None]
+    return len(bounds) == 2 and bounds[0][0] < bounds[1][1] and bounds[1][0] < bounds[0][1]
+
+
+def _byte_bounds(described: dict[str, Any]) -> tuple[int, int]:
+    """The addresses of an array's first byte, and behind its last one; of an empty array equal ones."""
+    shape, size = described["shape"], np.dtype(described["typestr"]).itemsize
+    low = high = described["data"][0]
+    if 0 in shape:
+        return low, low
+    strides = described.get("strides") or [size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    for extent, stride in zip(shape, strides, strict=True):
+        low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
+    return low, high + size
 
 
 def no_host_array(x: Any, field: str, takers: tuple[str, ...]) -> UnsupportedError:

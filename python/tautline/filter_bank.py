@@ -12,7 +12,7 @@ from . import _tautline
 from .arrays import are_pairs, dense_rows, host_array, require_axes, voltages
 from .arguments import whole
 from .correlation import Progress
-from .devices import place_of, type_name
+from .devices import Foreign, for_plans, place_of, require_output, type_name
 from .errors import refuse, warn
 from .stages.channelize import Plan
 
@@ -30,6 +30,7 @@ def channelize(
     coefficients: Any = None,
     oversample: Fraction | str | int = 1,
     lower_sideband: bool = False,
+    out: Any = None,
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Any:
@@ -39,8 +40,8 @@ def channelize(
     ----------
     x
         Voltages, [time] or [input, time]: complex64, float32 (real), int8 or int16 (real, or with a last axis of 2, re
-        and im).  complex128 and float64 are rounded to single precision.  An array of a GPU (cupy, torch) stays there,
-        of the first types, and so does the result, on its library's current stream.
+        and im).  complex128 and float64 are rounded to single precision.  An array of a GPU (cupy, torch, jax) stays
+        there, of the first types, and so does the result; of cupy and torch on their current stream.
     channels
         Channels C, 2 to 65,536.  Complex samples make frames of C samples, real ones of 2C.
     taps
@@ -63,6 +64,9 @@ def channelize(
         P/Q of 1 or more: spectra start every frame Q / P samples.
     lower_sideband
         Conjugate the voltages first.
+    out
+        Where the result goes: an array of exactly its type and shape, in the memory of `x` and apart from it, its last
+        axis dense.  In a loop it saves new memory for each call, which the system clears.  jax's arrays have none.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
@@ -72,7 +76,7 @@ def channelize(
     -------
     complex64 [input, spectrum, channel] (without the first axis where x had no axis of inputs), channels in ascending
     order of frequency; real input: channel k at k/C of half the sampling rate.  Empty where x is shorter than a
-    spectrum.
+    spectrum.  `out` where it was given.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def channelize(
             wanted = "one in the host's memory for rounded output, coefficients or oversample"
             raise refuse("x", f"an array of {here}", wanted)
         return _on_device(
-            x, channels, here, progress, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
+            x, channels, here, out, progress, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
             lower_sideband=lower_sideband,
         )  # fmt: skip
     samples, pairs = voltages(x, "x", "stages.channelize.Plan")
@@ -105,6 +109,9 @@ def channelize(
         name, value = ("window", window) if window != "hann" else ("cutoff", cutoff)
         raise refuse(name, f"{value} beside coefficients", "one of them: coefficients are the whole filter", "leave one out")
     own = [] if coefficients is None else host_array(coefficients, "coefficients").ravel().tolist()
+    turned = bool(corner_turned) or output != "cf32"
+    if out is not None:
+        require_output(out, samples)
     made, clipped = _tautline.channelize(
         samples,
         pairs,
@@ -118,31 +125,54 @@ def channelize(
         output,
         bool(corner_turned),
         _gains(gains, output, (whole(channels, "channels"), samples.shape[0])),
+        _with_inputs(out, turned) if one and out is not None else out,
         device,
         progress,
     )
     warn([f"{clipped.sum()} components of the spectra were clipped; lower `gains`"] if clipped.any() else [])
+    if out is not None:
+        return out
     if not one:
         return made
-    return made[:, 0] if corner_turned or output != "cf32" else made[0]
+    return made[:, 0] if turned else made[0]
+
+
+def _with_inputs(out: Any, turned: bool) -> Any:
+    """The array of one input with an axis of inputs."""
+    require_axes(out, "out", (2, 3), "the axes of the result")
+    return out[:, None] if turned else out[None]
 
 
 _FORMATS = {"complex64": "cf32", "float32": "f32", "int8": "i8", "int16": "i16"}
 
 
-def _on_device(x: Any, channels: int, device: str, progress: Progress | None, **options: Any) -> Any:
+def _on_device(x: Any, channels: int, device: str, out: Any, progress: Progress | None, **options: Any) -> Any:
+    x = for_plans(x)
     pairs = are_pairs(x, "x")
     require_axes(x, "x", (2, 3) if pairs else (1, 2), "[time] or [input][time]")
     axes = x.ndim - (1 if pairs else 0)
     samples = x if axes == 2 else x[None]
+    if out is not None:
+        require_output(out, x)
     plan = Plan(
         channels, samples.shape[0], dtype=("c" if pairs else "") + _FORMATS[type_name(x)], max_samples=max(1, samples.shape[1]),
         device=device, **options,
     )  # fmt: skip
-    made = plan.execute(samples)
+    turned = bool(options["corner_turned"])
+    made = None
+    if out is not None:
+        made = out if axes == 2 else _with_inputs(out, turned)
+        shape = plan._shape(plan.spectra(samples.shape[1]))
+        if tuple(made.shape) != shape:
+            raise refuse("out", f"shape {tuple(made.shape)}", f"{shape}, that of the result")
+    made, _ = plan._execute(samples, made)
+    del plan  # waits for the spectra
     if progress is not None:
         progress(samples.shape[1], samples.shape[1])
-    return made if axes == 2 else made[:, 0] if options["corner_turned"] else made[0]
+    if out is not None:
+        return out
+    made = made.array if isinstance(made, Foreign) else made
+    return made if axes == 2 else made[:, 0] if turned else made[0]
 
 
 def _gains(gains: Any, output: str, shape: tuple[int, int]) -> npt.NDArray[np.float32] | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from . import _tautline
 from .arguments import Fields, documented, file_paths, history, numbers, text
+from .arrays import is_array
 from .correlation import Progress
 from .errors import refuse, warn
 from .photons import Curves
@@ -119,6 +120,9 @@ def fit(curves: Any, model: str = "3d", *, progress: Progress | None = None, **f
         }
         result = FitResult(_tautline.fit(curves._kept, [], facts, texts, history("fit"), progress))
     else:
+        if not isinstance(curves, (list, tuple)) and is_array(curves):
+            found = f"a {type(curves).__name__} of numbers"
+            raise refuse("curves", found, "what autocorrelate or load gave, or a file or more", "give counts to tautline.autocorrelate first")
         names = file_paths(curves)
         if not names:
             raise refuse("curves", "none", "what autocorrelate gave, or a file or more")

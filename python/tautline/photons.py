@@ -92,9 +92,10 @@ def autocorrelate(
         first types, stays there; stops are data (`keep_constant`), and floats are not looked at.
     tags
         Instead of counts, photons: an array of arrival times, or one for each detector, whole numbers of `tick_s`,
-        ascending, from the start of the measurement on.  Of two arrays (t1, t2) the curve is that of both, a positive
-        lag where t2 comes later, unless `pairs` asks for others.  Rare photons are taken one by one (`tag_method`),
-        with the same sums.
+        ascending, 0 or more.  A clock that had run for 24 times the rest by the first photon (of 100 or more) began
+        before the measurement, which is then taken from that photon on, with a warning.  Of two arrays (t1, t2) the
+        curve is that of both, a positive lag where t2 comes later, unless `pairs` asks for others.  Rare photons are
+        taken one by one (`tag_method`), with the same sums.
     tick_s
         Seconds of a tick of `tags`, or a text as "1ns".
     bin_s

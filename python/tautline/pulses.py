@@ -25,7 +25,7 @@ from .arguments import (
 from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
 from .candidates import Candidates, candidates_of
 from .correlation import Progress
-from .devices import array_beside, behind_its_stream, place_of, type_name, unread_by_host
+from .devices import Foreign, array_beside, behind_its_stream, for_plans, place_of, require_output, type_name, unread_by_host
 from .errors import refuse, warn
 from .stages import dedisperse as dedisperse_stage
 from .stages import detect as detect_stage
@@ -34,6 +34,7 @@ _DEDISPERSE = Fields("dedisperse")
 _SEARCH = Fields("search")
 _DETECT = Fields("stages.detect")
 _BY_HOST = ("mask", "flag_channels", "iqrm", "inject", "picture_folder", "cutout_folder")
+_DETECT_MAX_WIDTH_S = 0.1
 _STAGE_FIELDS = ("dm_constant", "reference_mhz", "ignored_channels", "zero_dm", "downsample")
 
 
@@ -45,6 +46,7 @@ def dedisperse(
     frequencies: Any = None,
     sample_time_s: Quantity | None = None,
     axes: str = "tf",
+    out: Any = None,
     device: str = "auto",
     progress: Progress | None = None,
     **fields: Any,
@@ -55,16 +57,20 @@ def dedisperse(
     ----------
     x
         A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
-        int16 or float32 (float64 is rounded).  An array of a GPU (cupy, torch), [time, channel], stays there, and so
-        does the result, on its library's current stream.
+        int16 or float32 (float64 is rounded).  An array of a GPU (cupy, torch, jax), [time, channel], stays there, and so
+        does the result; of cupy and torch on their current stream.
     dms
-        Trials in pc cm^-3: numbers, or of files also a text "LO:HI" or "LO:HI:STEP".
+        Trials in pc cm^-3: numbers, as numpy.arange(0, 400, 0.5), or of files also a text "LO:HI" or "LO:HI:STEP".  Two
+        trials are a list: (0, 400) may be meant as a range, and is refused.
     frequencies
         Of an array: centre of each channel in MHz (or texts as "1.4GHz"), in any order.
     sample_time_s
         Of an array: seconds, or a text as "256us".
     axes
         Of an array: tf is [time, channel], ft is [channel, time].
+    out
+        Of an array: where the result goes, an array of exactly its type and shape, in the memory of `x` and apart from
+        it, its last axis dense.  jax's arrays have none.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
@@ -78,7 +84,8 @@ def dedisperse(
     Returns
     -------
     [trial, time]: int32 sums of integers, which are exact, or float32 (float input and zero_dm).  Time t is that at
-    which a pulse passes the highest channel's centre; the series end when the largest delay has.
+    which a pulse passes the highest channel's centre; the series end when the largest delay has.  `out` where it was
+    given.
 
     Raises
     ------
@@ -92,9 +99,11 @@ def dedisperse(
     """
     here = place_of(x, "x", device)
     if here is not None:
-        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, here, progress, fields)
+        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, out, here, progress, fields)
     if is_array(x):
-        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, progress, fields)
+        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, out, device, progress, fields)
+    if out is not None:
+        raise refuse("out", "given for a file", "an array of samples", "leave it out")
     _refuse_array_arguments(frequencies, sample_time_s, axes)
     texts, trials = _trials(_DEDISPERSE, dms, fields)
     segments, said = _tautline.dedisperse_files(file_paths(x), texts, trials, history("dedisperse"), device, progress)
@@ -105,30 +114,33 @@ def dedisperse(
 
 
 def _dedisperse_array(
-    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, out: Any, device: str, progress: Progress | None,
     fields: dict[str, Any],
-) -> npt.NDArray[Any]:
+) -> Any:
     samples = _filterbank(x, axes, "stages.dedisperse.Plan")
     _require_of_array(fields, _STAGE_FIELDS, "an array")
     ignored = np.atleast_1d(fields.get("ignored_channels", []))
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
+    if out is not None:
+        require_output(out, samples)
     made, not_finite = _tautline.dedisperse(
         samples,
         axes == "tf",
         megahertz(frequencies),
         number(sample_time_s, "sample_time_s"),
-        numbers(dms, "dms"),
+        _trials_of_array(dms),
         number(fields.get("dm_constant", DISPERSION_CONSTANT), "dm_constant"),
         number(fields.get("reference_mhz", 0), "reference_mhz"),
         [whole(channel, "ignored_channels") for channel in ignored],
         bool(fields.get("zero_dm", False)),
         whole(fields.get("downsample", 1), "downsample", 1),
+        out,
         device,
         progress,
     )
     warn([not_finite] if not_finite else [])
-    return made  # type: ignore[no-any-return]
+    return made if out is None else out
 
 
 @documented(_SEARCH, ("list", "range", "plot_folder", "most_plots"))
@@ -194,6 +206,7 @@ def search(
     facts, names, stream = dict[str, Any](), list[str](), 0
     if is_array(x):
         here = place_of(x, "x", device)
+        _require_short_samples(sample_time_s, fields.get("max_width_s"))
         samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start, here is not None)
         if here is not None:
             device, fields = here, unread_by_host(here, _SEARCH, fields, _BY_HOST)
@@ -216,7 +229,7 @@ def detect(
     *,
     sample_time_s: Quantity,
     threshold: float = 6,
-    max_width_s: Quantity = 0.1,
+    max_width_s: Quantity = _DETECT_MAX_WIDTH_S,
     baseline_s: Quantity = 0,
     noise: str = "trial",
     noise_s: Quantity = 0,
@@ -232,8 +245,8 @@ def detect(
     ----------
     series
         [trial, time] as `dedisperse` gives them, or [time] of one trial: int32 or float32 (float64 is rounded).
-        Samples that are NaN, infinite or too large (2^30 and 1e30) are missing.  An array of a GPU (cupy, torch) is read
-        there, on its library's current stream.
+        Samples that are NaN, infinite or too large (2^30 and 1e30) are missing.  An array of a GPU (cupy, torch, jax) is
+        read there; of cupy and torch on their current stream.
     dms
         Of the trials, in pc cm^-3, for the column `dm`; without them that is NaN.  Trials are in ascending order of DM.
     {fields}
@@ -259,7 +272,7 @@ def detect(
     """
     here = place_of(series, "series", device)
     if here is not None:
-        rows, device = series, here
+        rows, device = for_plans(series), here
     else:
         rows = native(host_array(series, "series", "stages.detect.Plan"))
         if rows.dtype.name == "float64":
@@ -271,13 +284,16 @@ def detect(
     if here is None:
         rows = dense_rows(rows)
     trials, times = rows.shape
+    _require_short_samples(sample_time_s, max_width_s)
     plan = detect_stage.Plan(
         trials, dms, sample_time_s=sample_time_s, threshold=threshold, max_width_s=max_width_s, baseline_s=baseline_s,
         noise=noise, noise_s=noise_s, time_samples=time_samples, dm_trials=dm_trials, width_octaves=width_octaves,
         dtype=_SERIES[type_name(rows)], max_samples=min(max(times, 1), _PIECE), device=device,
     )  # fmt: skip
+    pieces = []  # of jax copies, which the GPU may read until finish()
     for start in range(0, times, _PIECE):
-        plan.execute(rows[:, start : start + _PIECE])
+        pieces.append(rows[:, start : start + _PIECE])
+        plan.execute(pieces[-1])
         if progress is not None:
             progress(min(start + _PIECE, times), times)
     plan.finish()
@@ -296,22 +312,38 @@ _PIECE = 1 << 16  # times in an execute
 
 
 def _dedisperse_on_device(
-    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, out: Any, device: str, progress: Progress | None,
     fields: dict[str, Any],
 ) -> Any:
-    x = _on_device(x, axes)
+    x = for_plans(_on_device(x, axes))
     _require_of_array(fields, _DEVICE_FIELDS, "an array of a GPU")
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
-    plan = dedisperse_stage.Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[type_name(x)], max_samples=_PIECE, device=device, **fields)
-    times = max(0, x.shape[0] // fields.get("downsample", 1) - plan.max_delay)
-    made = array_beside(x, (plan.trials, times + plan.room), plan.dtype.type)
+    if out is not None:
+        require_output(out, x)
+    all_times = x.shape[0]
+    whole_array = isinstance(x, Foreign)  # slices of jax are copies
+    piece = max(all_times, 1) if whole_array else _PIECE
+    plan = dedisperse_stage.Plan(frequencies, sample_time_s, _trials_of_array(dms), dtype=_FORMATS[type_name(x)], max_samples=piece, device=device, **fields)
+    times = max(0, all_times // fields.get("downsample", 1) - plan.max_delay)
+    shape = (plan.trials, times)
+    if out is not None:
+        if tuple(out.shape) != shape or type_name(out) != plan.dtype.name:
+            raise refuse("out", f"{type_name(out)} {tuple(out.shape)}", f"{plan.dtype.name} {shape}, as the result")
+    room = 0 if whole_array else plan.room
+    made = out if out is not None else array_beside(x, (plan.trials, times + room), plan.dtype.type)
     done = 0
-    for start in range(0, x.shape[0], _PIECE):
-        done += plan.execute(x[start : start + _PIECE], out=made[:, done:]).shape[1]
+    for start in range(0, all_times, piece):
+        if whole_array:
+            plan._execute(x, made)
+        else:
+            done += plan._execute(x[start : start + piece], made[:, done:])
         if progress is not None:
-            progress(min(start + _PIECE, x.shape[0]), x.shape[0])
-    return made[:, :times]
+            progress(min(start + piece, all_times), all_times)
+    del plan  # waits for the series
+    if out is not None:
+        return out
+    return made.array if isinstance(made, Foreign) else made[:, :times]
 
 
 def _require_of_array(fields: dict[str, Any], taken: tuple[str, ...], kind: str) -> None:
@@ -376,7 +408,35 @@ def _trials(known: Fields, dms: Any, fields: dict[str, Any]) -> tuple[dict[str, 
     trials = numbers(dms, "dms")
     if not trials:
         raise refuse("dms", "none", "one dispersion measure or more")
+    _refuse_pair(dms, trials, '"{}:{}"')
+    for before, dm in zip(trials, trials[1:], strict=False):
+        if dm <= before:  # rows and dm_index follow the order
+            raise refuse("dms", f"{dm:.10g} after {before:.10g}", "rising numbers", "numpy.unique(dms) sorts them")
+    return known.texts(fields), trials
+
+
+def _trials_of_array(dms: Any) -> list[float]:
+    if isinstance(dms, str):
+        raise refuse("dms", dms, "numbers, of an array", "a range is numpy.arange(LOW, HIGH, STEP)")
+    trials = numbers(dms, "dms")
+    _refuse_pair(dms, trials, "numpy.arange({}, {}, STEP)")
+    return trials
+
+
+def _refuse_pair(dms: Any, trials: list[float], form: str) -> None:
+    """A tuple of two may be meant as a range."""
     if isinstance(dms, tuple) and len(trials) == 2:
         low, high = (f"{dm:.10g}" for dm in trials)
-        raise refuse("dms", f"({low}, {high})", "a range or a list", f'"{low}:{high}" is a range, [{low}, {high}] two trials')
-    return known.texts(fields), trials
+        a_range = form.format(low, high)
+        raise refuse("dms", f"({low}, {high})", "a range or a list", f"{a_range} is a range, [{low}, {high}] two trials")
+
+
+def _require_short_samples(sample_time_s: Any, max_width_s: Any) -> None:
+    """Refuses a number of microseconds, which would be found too long for the boxcars."""
+    if sample_time_s is None or isinstance(sample_time_s, str):
+        return
+    widest_s = number(_DETECT_MAX_WIDTH_S if max_width_s is None else max_width_s, "max_width_s")
+    sample_s = number(sample_time_s, "sample_time_s")
+    if sample_s >= 1 and sample_s > widest_s:
+        limit = f"seconds, at most the {widest_s:g} of max_width_s"
+        raise refuse("sample_time_s", f"{sample_s:g}", limit, "of microseconds give a text, as 256us, or 256e-6")

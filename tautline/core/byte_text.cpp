@@ -3,9 +3,12 @@
 #include <array>
 #include <cstdio>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::core {
 
 std::string byte_text(std::size_t bytes) {
+  if (bytes < (1 << 10)) return counted(bytes, "byte");
   constexpr double kKibi = 1 << 10, kMebi = 1 << 20;
   const auto value = static_cast<double>(bytes);
   const bool small = value < 0.1 * kMebi;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 namespace tautline::core {
 
@@ -33,7 +35,21 @@ std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size
                                              std::size_t from) {
   const auto equal = [&series](std::size_t a, std::size_t b) { return series.equal(a, b); };
   const auto around = [&](std::size_t k) { return run_around(equal, series.count, k, from); };
-  return find_constant_run(equal, around, series.count, repeats, from);
+  std::uint64_t middle = 0;  // bytes: most items differ there
+  if (series.bytes < sizeof middle)
+    return find_constant_run(equal, around, series.count, repeats, from);
+  const std::size_t offset = (series.bytes - sizeof middle) / 2, step = probe_step(repeats);
+  const auto next = [&](std::size_t k) {
+    if (k >= series.count) return k;
+    std::memcpy(&middle, series.at(k) + offset, sizeof middle);
+    for (; k + step < series.count; k += step) {
+      const std::uint64_t before = middle;
+      std::memcpy(&middle, series.at(k + step) + offset, sizeof middle);
+      if (middle == before) break;
+    }
+    return k;
+  };
+  return find_constant_run(equal, around, next, series.count, repeats, from);
 }
 
 }  // namespace tautline::core

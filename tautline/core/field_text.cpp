@@ -7,6 +7,8 @@
 #include <cmath>
 #include <fstream>
 
+#include "tautline/core/nearest_name.h"
+
 namespace tautline::core {
 
 namespace {
@@ -49,6 +51,13 @@ namespace text {
 
 void refuse(const std::string& value, const std::string& limit) {
   throw Error(ErrorKind::config, "", value, limit);
+}
+
+void refuse_name(const std::string& value, const std::string& limit,
+                 const std::vector<std::string>& names) {
+  constexpr std::size_t kLeastLetters = 4;  // any name of two letters is near one of three
+  throw Error(ErrorKind::config, "", value, limit,
+              value.size() < kLeastLetters ? "" : did_you_mean(value, names));
 }
 
 bool read_flag(const std::string& text) {

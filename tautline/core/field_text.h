@@ -47,6 +47,9 @@ Limit one_of(std::vector<double> values);
 namespace text {
 
 [[noreturn]] void refuse(const std::string& value, const std::string& limit);
+/// The same of a value that is none of these names, with the one that it may be meant for.
+[[noreturn]] void refuse_name(const std::string& value, const std::string& limit,
+                              const std::vector<std::string>& names);
 bool read_flag(const std::string& text);
 /// Whole numbers in [low, high].
 std::int64_t read_integer(const std::string& text, std::int64_t low, std::int64_t high);
@@ -162,10 +165,10 @@ FieldText<T> choice(std::vector<std::pair<std::string, T>> values) {
     const bool last = form.names.size() == values.size();
     form.allowed += (form.names.size() == 1 ? "" : last ? " or " : ", ") + name;
   }
-  form.read = [values, allowed = form.allowed](const std::string& text) -> T {
+  form.read = [values, allowed = form.allowed, names = form.names](const std::string& text) -> T {
     for (const auto& [name, value] : values)
       if (name == text) return value;
-    text::refuse(text, allowed);
+    text::refuse_name(text, allowed, names);
   };
   form.write = [values](const T& value) -> std::string {
     for (const auto& [name, one] : values)

@@ -83,7 +83,16 @@ AnyField part_field(const std::string& prefix, const MemberOf& part, const AnyFi
 AnyField with_units_of_time(AnyField field) {
   if (field.unit == "s")
     field.set_at = [set = std::move(field.set_at)](void* config, const std::string& text) {
-      set(config, text::in_seconds(text));
+      constexpr std::string_view kNumber = "a number";
+      try {
+        set(config, text::in_seconds(text));
+      } catch (const Error& error) {
+        if (!error.limit().starts_with(kNumber)) throw;
+        throw Error(error.kind(), error.field(), text,
+                    "a time (20ms, 1.5s, 5min; plain numbers are seconds)" +
+                        error.limit().substr(kNumber.size()),
+                    error.advice());
+      }
     };
   return field;
 }
@@ -96,6 +105,7 @@ void refuse_text(const std::string& name, const std::string& text, const std::st
                  const Error& error) {
   std::string limit = error.limit();
   if (limit.empty()) limit = allowed;
+  if (!allowed.empty() && limit == "a whole number of 0 or more") limit = "a whole number";
   if (!allowed.empty() && limit != allowed) limit += ", " + allowed;
   throw Error(ErrorKind::config, name, text, limit, error.advice());
 }

@@ -222,12 +222,14 @@ Instant parse_utc(std::string_view text, std::int64_t picoseconds) {
   if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%c%2d:%2d:%2d%n", &year, &month, &day, &separator,
                   &hour, &minute, &second, &used) != 7)
     throw fail();
+  if (hour < 0 || hour > 23)
+    throw Error(ErrorKind::format, "UTC time", copy, "an hour of 0 to 23, yyyy-mm-dd-hh:mm:ss");
   constexpr std::array<int, 12> kMonthDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
   if ((separator != '-' && separator != 'T' && separator != ' ') || year < 1 || month < 1 ||
       month > 12 || day < 1 ||
       day > kMonthDays[static_cast<std::size_t>(month - 1)] + (month == 2 && leap ? 1 : 0) ||
-      hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
+      minute < 0 || minute > 59 || second < 0 || second > 60)
     throw fail();
   if (picoseconds < 0 || picoseconds >= kPicosecondsPerSecond)
     throw Error(ErrorKind::format, "PICOSECONDS", std::to_string(picoseconds), "0 to 999999999999");

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "tautline/core/error.h"
+#include "tautline/core/nearest_name.h"
 
 namespace tautline::core {
 
@@ -41,7 +42,8 @@ Window parse_window(std::string_view text) {
       return {WindowKind::kaiser, beta};
   }
   throw Error(ErrorKind::config, "window", std::string(text),
-              "hann, hamming, rect or kaiser:B with B from 0 to 60");
+              "hann, hamming, rect or kaiser:B with B from 0 to 60",
+              did_you_mean(text, {"hann", "hamming", "rect", "kaiser:8"}));
 }
 
 std::string to_string(const Window& window) {

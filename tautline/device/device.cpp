@@ -53,8 +53,9 @@ Selection gpu_selection(std::string_view text, Api api, unsigned devices, const 
       colon == std::string_view::npos ? 0 : device_number(text, text.substr(colon + 1));
   if (number >= devices)
     throw core::Error(core::ErrorKind::unsupported, "device", std::string(text),
-                      devices == 0 ? std::string("a machine with ") + what
-                                   : "a number below " + std::to_string(devices),
+                      devices == 0   ? std::string("a machine with ") + what
+                      : devices == 1 ? "0, the only one here"
+                                     : "a number below " + std::to_string(devices),
                       "`tautline devices` lists what is here");
   return {api, std::nullopt, number};
 }

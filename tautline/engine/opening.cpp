@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "tautline/core/counted.h"
 #include "tautline/engine/transfer.h"
 
 namespace tautline::engine {
@@ -103,7 +104,8 @@ void Opening::open_nodes(Graph& graph) {
       std::size_t port = edge.from.port;
       if (port >= from->streams.size())
         throw Error(ErrorKind::config, from->name + ": output", std::to_string(port),
-                    fmt::format("one of its {} outputs", from->streams.size()));
+                    fmt::format("a number below {}: it has {}", from->streams.size(),
+                                core::counted(from->streams.size(), "output")));
       try {
         needs[input] = node.needs(input, from->streams[port]);
       } catch (const Error& error) {

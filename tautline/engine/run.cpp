@@ -7,6 +7,7 @@
 #include <system_error>
 #include <thread>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/threads.h"
 #include "tautline/engine/member.h"
 #include "tautline/engine/opening.h"
@@ -112,7 +113,7 @@ void Run::Impl::check_memory() const {
   const auto mebibytes = [](std::size_t bytes) { return (bytes + (1 << 20) - 1) >> 20; };
   if (options_.memory_bytes > 0 && needed > options_.memory_bytes)
     throw Error(ErrorKind::memory, "memory_bytes", fmt::format("{} MiB needed", mebibytes(needed)),
-                fmt::format("at most {} MiB", options_.memory_bytes >> 20),
+                "at most " + core::byte_text(options_.memory_bytes),
                 fmt::format("raise it, or make blocks shorter; most of it, {} MiB, is {}'s",
                             mebibytes(host_bytes(*largest)), largest->name));
 }

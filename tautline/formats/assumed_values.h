@@ -9,6 +9,7 @@ namespace tautline::formats {
 
 /// Throws Error(config) where what the user gave (zero: nothing) cannot be true of the stream that it made:
 /// - a centre below 1 MHz whose band reaches below 0 Hz, as of a centre in MHz;
+/// - a centre above 10 THz, as of hertz with a unit of megahertz;
 /// - a bandwidth that differs from the one that the rate implies by more than 0.1 % or, of channels, whose spacing the
 ///   user may know better (oversampled ones, every second one), by more than ten times.
 void require_possible(const core::VoltageDescription& given,

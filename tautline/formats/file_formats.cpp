@@ -49,6 +49,11 @@ void refuse_unused_by_npy(const std::string& path, const ReaderOptions& options)
       {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "antennas", "polarisations"});
 }
 
+void refuse_unused_by_vdif(const std::string& path, const ReaderOptions& options) {
+  refuse_unused(path, "VDIF", options,
+                {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations", "threads_are"});
+}
+
 // An array's type says all but whether pairs of integers or halves are complex: a format that differs is a mistake.
 std::unique_ptr<VoltageReader> of_format_given(std::unique_ptr<VoltageReader> reader,
                                                const std::string& path,
@@ -181,15 +186,19 @@ std::vector<FileFormat> make_formats() {
        .recognise = vdif::recognise,
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
-             refuse_unused(
-                 path, "VDIF", options,
-                 {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations", "threads_are"});
+             refuse_unused_by_vdif(path, options);
              return vdif::open(path, options);
+           },
+       .voltages_in_order =
+           [](InputFile bytes, const ReaderOptions& options) {
+             refuse_unused_by_vdif(bytes.path(), options);
+             return vdif::open(std::move(bytes), options);
            }},
       {.name = "MWA receiver",
        .endings = {".mwa32t"},
        .recognise = mwa32t::recognise,
-       .voltages = mwa32t::open},
+       .voltages = mwa32t::open,
+       .voltages_in_order = mwa32t::open_in_order},
       {.name = "CSV", .endings = {".csv"}, .read_curves = curves::read_csv},
       {.name = "ZIP", .endings = {".zip"}, .read_curves = curves::read_zip},
       {.name = "SIN", .endings = {".SIN"}, .read_curves = curves::read_sin},

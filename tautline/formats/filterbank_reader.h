@@ -200,4 +200,7 @@ std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>
 /// Whether a file that begins with these bytes and has this name is one that open_filterbank reads.
 bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string& name);
 
+/// Whether a path is a folder of dedispersed series (.dat or .tim), which open_filterbank reads together.
+bool is_folder_of_series(const std::string& path);
+
 }  // namespace tautline::formats

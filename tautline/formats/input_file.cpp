@@ -12,6 +12,7 @@
 
 #include "tautline/core/copy_past_caches.h"
 #include "tautline/core/threads.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats {
 
@@ -29,12 +30,11 @@ constexpr std::size_t kPiece = std::size_t{512} << 10;
         "the commands correlate, channelize, dedisperse, search, autocorrelate, fit, compare, "
         "report, inspect and plot read from -");
   if (code == ENOENT && path.find("://") != std::string::npos)
-    throw core::Error(
-        core::ErrorKind::io, path, "a network address", "the name of a file",
-        path.starts_with("udp:")
-            ? "tautline run takes packets live, by its node packets"
-            : "tautline run takes MWA receivers live, by its node receivers; other "
-              "streams come by a pipe, with - for the input");
+    throw core::Error(core::ErrorKind::io, path, "a network address", "the name of a file",
+                      path.starts_with("udp:")
+                          ? "tautline run takes packets live, by its node packets"
+                          : "tautline run takes MWA receivers live, by its node receivers; other "
+                            "streams come by a pipe, with - for the input");
   throw system_error(
       path, "cannot be opened", code,
       code == ENOENT || code == ENOTDIR ? "check the name" : "check the permissions");
@@ -42,7 +42,7 @@ constexpr std::size_t kPiece = std::size_t{512} << 10;
 
 }  // namespace
 
-InputFile::InputFile(std::string path) : path_(std::move(path)) {
+InputFile::InputFile(std::string path, IfEmpty empty) : path_(std::move(path)) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) refuse_to_open(path_, errno);
@@ -51,12 +51,31 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
   const int code = errno;
   if (known && S_ISREG(status.st_mode)) {
     size_ = static_cast<std::uint64_t>(status.st_size);
+    try {
+      refuse_contents(empty);
+    } catch (...) {
+      ::close(descriptor_);
+      throw;
+    }
     return;
   }
   ::close(descriptor_);
   if (!known) throw system_error(path_, "has no size", code);
-  throw format_error(path_, "not a regular file", "a folder, pipe or device", "a file",
+  if (S_ISDIR(status.st_mode))
+    throw other_kind(path_, "a file", "give the name of a recorded file");
+  throw format_error(path_, "not a regular file", "a pipe or device", "a file",
                      "give the name of a recorded file");
+}
+
+// Headers of many formats prove little: any bytes would be taken for samples.
+void InputFile::refuse_contents(IfEmpty empty) const {
+  if (size_ == 0 && empty == IfEmpty::refused)
+    throw core::Error(core::ErrorKind::format, path_, "an empty file", "data",
+                      "check that the file was written completely");
+  const std::string picture = picture_kind_of(head(kPictureBytes));
+  if (!picture.empty())
+    throw core::Error(core::ErrorKind::format, path_ + ": kind of file", picture, "data",
+                      "check the name");
 }
 
 InputFile::InputFile(std::shared_ptr<ForwardBytes> bytes)

@@ -16,8 +16,9 @@ namespace tautline::formats {
 /// Owns a descriptor. Reads do not move a position, so that a reader may look ahead freely.
 class InputFile {
  public:
-  /// Throws Error(io) when the system refuses, Error(format) when it is no regular file.
-  explicit InputFile(std::string path);
+  enum class IfEmpty { refused, taken };  ///< lists of candidates and raw counts may hold none
+  /// Throws Error(io) when the system refuses, Error(format) when it is no regular file, a picture, or empty.
+  explicit InputFile(std::string path, IfEmpty empty = IfEmpty::refused);
   /// Bytes that arrive in order: a read waits for bytes ahead, and can go back as far as forget() allows.
   explicit InputFile(std::shared_ptr<ForwardBytes> bytes);
   ~InputFile();
@@ -48,6 +49,7 @@ class InputFile {
   void will_need(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
+  void refuse_contents(IfEmpty empty) const;
   std::size_t read_piece(std::uint64_t offset, std::span<std::byte> bytes) const;
   std::size_t read_past_caches(std::uint64_t offset, std::span<std::byte> bytes) const;
 

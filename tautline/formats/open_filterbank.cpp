@@ -1,9 +1,11 @@
 // Chooses the reader of a filterbank or a time series by its first bytes and its name.
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -87,6 +89,16 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
 
 bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string& name) {
   return find(first_bytes, name) != nullptr;
+}
+
+bool is_folder_of_series(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return false;
+  try {
+    return !series_in_folder(path).paths.empty();
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,

@@ -14,6 +14,7 @@
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/spc/spc.h"
+#include "tautline/formats/stream_kind.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -21,7 +22,7 @@ namespace tautline::formats {
 namespace {
 
 // Enough for every format's mark: VDIF has none, but two headers a frame apart that agree.
-constexpr std::size_t kVoltageHeadBytes = std::size_t{1} << 17;
+constexpr std::size_t kVoltageHeadBytes = kStreamHeadBytes;
 
 }  // namespace
 
@@ -43,6 +44,10 @@ void require_possible(const core::VoltageDescription& given,
     throw core::Error(core::ErrorKind::config, "centre_hz", fmt::format("{:.9g} Hz", centre_hz),
                       fmt::format("at least half of the band of {:.9g} Hz", width_hz),
                       fmt::format("a number without a unit is hertz: {:.9g}MHz", centre_hz));
+  constexpr double kMost_hz = 10e12;
+  if (centre_hz > kMost_hz)
+    throw core::Error(core::ErrorKind::config, "centre_hz", fmt::format("{:.9g} Hz", centre_hz),
+                      "at most 10 THz", "give hertz, or one unit: 1420.4e6 or 1420.4MHz");
   const double rate_hz = stream.rate_hz.value();
   if (given.bandwidth_hz == 0 || !(rate_hz > 0)) return;
   const double implied_hz =
@@ -89,6 +94,20 @@ const FileFormat* ordered_format(std::span<const std::byte> first_bytes, const s
   return format->in_order == nullptr || format->in_order(first_bytes) ? format : nullptr;
 }
 
+std::unique_ptr<VoltageReader> open_in_order(const FileFormat& format,
+                                             const std::shared_ptr<ForwardBytes>& bytes,
+                                             const ReaderOptions& options) {
+  try {
+    auto reader = format.voltages_in_order(InputFile(bytes), options);
+    require_possible(options.assumed, reader->description());
+    return reader;
+  } catch (const core::Error&) {
+    // What had come may be no whole header, or no second of VDIF.
+    if (bytes->stopped()) throw core::Error(core::ErrorKind::io, bytes->name(), "interrupted", "");
+    throw;
+  }
+}
+
 }  // namespace
 
 std::string voltages_in_order(std::span<const std::byte> first_bytes, const std::string& name) {
@@ -98,13 +117,18 @@ std::string voltages_in_order(std::span<const std::byte> first_bytes, const std:
 
 std::unique_ptr<VoltageReader> open_voltages(std::shared_ptr<ForwardBytes> bytes,
                                              const ReaderOptions& options) {
-  std::vector<std::byte> head(kOrderedHeadBytes);
-  head.resize(bytes->read(0, head));
-  if (bytes->stopped()) throw core::Error(core::ErrorKind::io, bytes->name(), "interrupted", "");
-  if (const FileFormat* format = ordered_format(head, bytes->name())) {
-    auto reader = format->voltages_in_order(InputFile(std::move(bytes)), options);
-    require_possible(options.assumed, reader->description());
-    return reader;
+  std::vector<std::byte> head;
+  for (const std::size_t most : {kOrderedHeadBytes, kStreamHeadBytes}) {
+    head.resize(most);
+    head.resize(bytes->read(0, head));
+    if (bytes->stopped()) throw core::Error(core::ErrorKind::io, bytes->name(), "interrupted", "");
+    if (const FileFormat* format = ordered_format(head, bytes->name()))
+      return open_in_order(*format, bytes, options);
+    const bool complete = head.size() < most || most == kStreamHeadBytes;
+    if (const auto refusal =
+            refusal_of_stream({head, bytes->name(), bytes->name(), complete}, Contents::voltages))
+      throw core::Error(*refusal);
+    if (complete || find_format(&FileFormat::voltages, head, bytes->name()) != nullptr) break;
   }
   throw core::Error(
       core::ErrorKind::unsupported, bytes->name() + ": first bytes",
@@ -136,10 +160,11 @@ std::unique_ptr<PhotonReader> open_photons(const std::string& path) {
   const auto first = InputFile(path).head(kFirstBytes);
   if (const FileFormat* format = find_format(&FileFormat::photons, first, ""))
     return format->photons(path);
+  const std::string expected =
+      "photon time tags: " + names_and_endings_of(formats_with(&FileFormat::photons));
+  refuse_compressed(path, expected);
   if (spc::recognise(path)) return spc::open(path);
-  throw other_kind(path,
-                   "photon time tags: " + names_and_endings_of(formats_with(&FileFormat::photons)),
-                   "convert the file to PTU");
+  throw other_kind(path, expected, "convert the file to PTU");
 }
 
 }  // namespace tautline::formats

@@ -92,6 +92,18 @@ void refuse_folder(const std::string& path, bool by_a_file) {
                       "the name of a file: folders are not replaced", "give another name");
 }
 
+// A result that is renamed when it is complete would take the place of a device or a pipe.
+void refuse_device(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+    return;
+  const std::string kind = S_ISFIFO(status.st_mode)   ? "a pipe"
+                           : S_ISSOCK(status.st_mode) ? "a socket"
+                                                      : "a device";
+  throw core::Error(core::ErrorKind::io, path + ": output", "it is " + kind,
+                    "the name of a file: results are written to files alone", "give another name");
+}
+
 void make_way(const std::string& partial, const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
@@ -149,6 +161,7 @@ void refuse_existing(const std::string& path, bool overwrite) {
     throw core::Error(core::ErrorKind::config, "output", "-",
                       "the name of a file: results are not written to standard output",
                       "./- names a file that is called so");
+  refuse_device(path);
   struct stat status {};
   if (!overwrite && ::lstat(path.c_str(), &status) == 0)
     throw core::Error(core::ErrorKind::io, path + ": output", "it exists", "a new name",
@@ -158,11 +171,18 @@ void refuse_existing(const std::string& path, bool overwrite) {
 void remove_partial_files() {
   PartialNames& names = partial_names();
   names.mutex.lock();  // and never unlocked
-  // Twice: a thread may have been about to create its file.
+  // Twice: a thread may have been about to create its file. By another name, under which no thread adds to a folder;
+  // what threads were about to add is gone after a try or two.
+  constexpr int kMostTries = 1000;
   for (int time = 0; time < 2; ++time)
     for (const std::string& name : names.names) {
-      std::error_code ignored;
-      std::filesystem::remove_all(name, ignored);
+      const std::string unknown = partial_name(name);
+      const bool renamed = ::rename(name.c_str(), unknown.c_str()) == 0;
+      std::error_code error;
+      int tries = 0;
+      do {
+        std::filesystem::remove_all(renamed ? unknown : name, error);
+      } while (error && ++tries < kMostTries);
     }
   for (const std::string& name : names.growing) {
     struct stat status {};
@@ -272,6 +292,8 @@ void PartialPath::forget() {
 void PartialPath::finish() {
   if (locked_ >= 0 && !names(partial_, locked_)) refuse_taken();
   flush_to_disk(partial_);
+  // Who opens the file as soon as it has its name may ask for a shared lock, as HDF5 does.
+  if (locked_ >= 0) ::flock(locked_, LOCK_SH);
   rename_to(partial_, path_, overwrite_);
   finished_ = true;
   if (locked_ >= 0) ::close(std::exchange(locked_, -1));

@@ -34,6 +34,8 @@ struct PhotonDescription {
   double time_unit_s = 0;        ///< T2: of a tag; T3: the sync period
   double microtime_unit_s = 0;   ///< T3: of Photon::microtime; T2: 0
   std::uint32_t microtimes = 0;  ///< T3: how many values a microtime has; T2: 0
+  /// Path of the file that has the unit of microtimes, where it is missing.
+  std::string missing_settings;
   /// T3: the unit of time is a clock's, and not the period of the sync pulses.
   bool macro_clock = false;
   double sync_rate_hz = 0;           ///< as the header has it; 0: not said

@@ -20,10 +20,8 @@ using core::InvalidSpan;
 constexpr const char* kSpectra = "tautline.channelize.record";
 
 bool has_list(const Json& record) {
-  if (record.is_null()) return false;
-  const Json schema = record.value("schema", Json());
-  return schema == "tautline.dump" || schema == "tautline.record" ||
-         (schema == kSpectra && record.contains("invalid"));
+  return is_of_recording(record) || (!record.is_null() && record.contains("invalid") &&
+                                     record.value("schema", Json()) == kSpectra);
 }
 
 // The invalid spans; of a dump also the missed ones, which may lie outside its file.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/sample_format.h"
 #include "tautline/core/time.h"
@@ -32,6 +33,12 @@ Json record_beside(const std::string& path) {
 bool is_of_channelize(const Json& record) {
   return !record.is_null() && record.value("schema", Json()) == "tautline.channelize.record" &&
          record.contains("rate_hz");
+}
+
+bool is_of_recording(const Json& record) {
+  if (record.is_null()) return false;
+  const Json schema = record.value("schema", Json());
+  return schema == "tautline.dump" || schema == "tautline.record";
 }
 
 bool of_damaged_input(const Json& record) {
@@ -60,10 +67,13 @@ RecordedSpectra recorded_spectra(const Json& record, const std::string& path, st
         record.value("edge_channels", Json::array()).get<std::vector<std::size_t>>();
     if (record.contains("invalid") && !of_damaged_input(record))
       spectra.unchanging = record.at("invalid_spectra").get<std::uint64_t>();
+    spectra.requantised_bits = record.value("requantised_bits", 0);
+    spectra.clipped = record.value("clipped", std::uint64_t{0}) +
+                      record.value("clipped_before", std::uint64_t{0});
     for (const Json& of_channel : record.value("requantisation_gains", Json::array())) {
       const auto gains = of_channel.get<std::vector<float>>();
       if (gains.size() != inputs)
-        throw wrong("requantisation_gains of " + std::to_string(gains.size()) + " inputs, not " +
+        throw wrong("requantisation_gains of " + core::counted(gains.size(), "input") + ", not " +
                     std::to_string(inputs));
       spectra.gains.insert(spectra.gains.end(), gains.begin(), gains.end());
     }
@@ -73,10 +83,11 @@ RecordedSpectra recorded_spectra(const Json& record, const std::string& path, st
   std::sort(spectra.edge_channels.begin(), spectra.edge_channels.end());
   if (!spectra.edge_channels.empty() && spectra.edge_channels.back() >= channels)
     throw wrong("edge channel " + std::to_string(spectra.edge_channels.back()) + " of " +
-                std::to_string(channels) + " channels");
+                core::counted(channels, "channel"));
   if (!spectra.gains.empty() && spectra.gains.size() != channels * inputs)
-    throw wrong("requantisation_gains of " + std::to_string(spectra.gains.size() / inputs) +
-                " channels, not " + std::to_string(channels));
+    throw wrong("requantisation_gains of " +
+                core::counted(spectra.gains.size() / inputs, "channel") + ", not " +
+                std::to_string(channels));
   for (const float gain : spectra.gains)
     if (!std::isnormal(gain) || gain < 0)
       throw wrong("a gain of " + std::to_string(gain) + " in requantisation_gains");

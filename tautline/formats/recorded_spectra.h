@@ -15,6 +15,8 @@ namespace tautline::formats {
 nlohmann::json record_beside(const std::string& path);
 /// Whether a record is that of `channelize`.
 bool is_of_channelize(const nlohmann::json& record);
+/// Whether a record is that of voltages as they came, which a `buffer` or a `voltage_record` wrote.
+bool is_of_recording(const nlohmann::json& record);
 /// Whether invalid spectra are damage, by the record of `channelize`: samples were lost or not finite. Else inputs did
 /// not change for a while.
 bool of_damaged_input(const nlohmann::json& record);
@@ -27,6 +29,8 @@ struct RecordedSpectra {
   std::uint64_t unchanging = 0;            ///< invalid spectra, times x inputs, that are no damage
   /// [channel][input] factors of the voltages before they were rounded; none: not rounded.
   std::vector<float> gains;
+  int requantised_bits = 0;   ///< to which they were rounded; 0: not, or not recorded
+  std::uint64_t clipped = 0;  ///< components, in rounding
 };
 /// By the record of a file PATH of `channels` channels and `inputs` inputs; nothing where it is none of channelize.
 /// Throws Error(format) on a record that contradicts itself.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -14,6 +13,11 @@ namespace tautline::formats {
 /// folder holds), and by nothing else, so that it may be wrong. Empty when nothing is recognised or
 /// the file cannot be read. Throws nothing.
 std::string seeming_kind(const std::string& path);
+
+/// "a PNG picture", "PDF" ... of the first kPictureBytes of a file; empty: none. By marks so long that data do not begin
+/// so by chance.
+std::string picture_kind_of(std::span<const std::byte> first_bytes);
+inline constexpr std::size_t kPictureBytes = 12;
 
 /// Whether these are the first bytes of a file that gzip, bzip2, xz, zstd or zip made.
 bool is_compressed(std::span<const std::byte> first_bytes);
@@ -28,14 +32,17 @@ void refuse_compressed(const std::string& path, const std::string& expected);
 /// (PT3): autocorrelate reads it"; of a compressed file, how to decompress it. Empty when nothing is recognised. Throws
 /// nothing.
 std::string commands_for(const std::string& path);
+/// The same of a stream with these first bytes, but for compressed ones.
+std::string commands_for(std::span<const std::byte> first_bytes, const std::string& name);
 
 /// The ending that a file of such contents has, where its readers need one and its first bytes (in HDF5: its datasets)
 /// tell: correlation curves, visibilities, candidates, arrays of antennas ... Empty for any other file.
 std::string ending_by_contents(const std::string& path);
 
-/// Whether a stream with these first bytes and this name may be what some command reads, told by the table of formats,
-/// by the ending of its name, and of text by its words. Nothing is known of text without such words.
-std::optional<bool> may_be_read(std::span<const std::byte> first_bytes, const std::string& name);
+/// Texts, told by their words; `other`: one that commands_for() knows.
+enum class TextKind { none, unknown, candidates, curve, truth, other };
+/// `none`: these are the first bytes of no text.
+TextKind text_kind_of(std::span<const std::byte> first_bytes);
 
 /// What the stream seems to be, as seeming_kind(); empty where it is not known.
 std::string seeming_kind_of(std::span<const std::byte> first_bytes);
@@ -45,6 +52,9 @@ bool is_known_text(const std::string& path);
 /// Whether the file is of a format of the table, whose bytes prove it or whose name says it and whose bytes do not
 /// contradict it. Throws nothing.
 bool is_known_format(const std::string& path);
+
+/// Whether the first bytes are lines of text. Throws nothing.
+bool is_lines_of_text(const std::string& path);
 
 /// Throws other_kind() for a folder and for a file whose first bytes are no text.
 void require_text(const std::string& path, const std::string& expected);

@@ -14,6 +14,7 @@
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats {
 
@@ -67,20 +68,21 @@ class SeriesSet final : public FilterbankReader {
                    std::span<std::byte> destination) override {
     if (first_sample >= description_.samples) return 0;
     count = limit_to(count, description_.samples - first_sample, destination);
-    row_.resize(count * sizeof(float));
     for (std::size_t k = 0; k < series_.size(); ++k) {
       const auto reader = open_(series_[k].path);
+      row_.resize(count * reader->description().sample_bytes());
       const std::size_t got = reader->read(first_sample, count, row_);
-      std::fill(row_.begin() + static_cast<std::ptrdiff_t>(got * sizeof(float)), row_.end(),
-                std::byte{0});
       if (reader->damage().lost_samples > lost_[k]) {
         damage_.lost_samples += reader->damage().lost_samples - lost_[k];
         damage_.note(series_[k].path + ": the file became shorter; the rest reads as zeros");
       }
       std::byte* to = destination.data() + k * sizeof(float);
-      for (std::size_t at = 0; at < row_.size();
-           at += sizeof(float), to += series_.size() * sizeof(float))
-        std::memcpy(to, &row_[at], sizeof(float));
+      with_samples(reader->description().delivered, row_.data(), [&](const auto* from) {
+        for (std::size_t at = 0; at < count; ++at, to += series_.size() * sizeof(float)) {
+          const float value = at < got ? static_cast<float>(from[at]) : 0;
+          std::memcpy(to, &value, sizeof value);
+        }
+      });
     }
     return count;
   }
@@ -113,6 +115,8 @@ class SeriesSet final : public FilterbankReader {
     }
     if (description_.trial_delays.size() != series_.size()) description_.trial_delays.clear();
     description_.refdm.reset();
+    description_.delivered = Delivered::f32;  // of all, some of which may have bytes
+    description_.bits = 32;
     description_.channels = series_.size();
     description_.channel_mhz.assign(series_.size(), description_.fch1_mhz);
     if (description_.samples > 0)
@@ -142,6 +146,9 @@ bool is_ending_of_series(const std::string& ending) {
 }  // namespace
 
 FolderSeries series_in_folder(const std::string& folder) {
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder + name); };
+  if (has("/table.dat") && !has("/table.inf"))  // a Measurement Set, whose files end as series do
+    throw other_kind(folder, "a filterbank, or a folder of dedispersed series", "check the name");
   std::map<std::string, std::vector<std::string>> all;  // by ending
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     all[entry.path().extension().string()].push_back(entry.path().string());

@@ -27,12 +27,14 @@ class StridedReader final : public VoltageReader {
   using AtEnd = std::function<void(std::uint64_t data_bytes, Damage&)>;
 
   StridedReader(InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
-                StridedShape shape, Damage damage, RecordMask mask, AtEnd at_end = {})
+                StridedShape shape, Damage damage, RecordMask mask, AtEnd at_end = {},
+                BytesBehind behind = {})
       : file_(std::move(file)),
         axes_(std::move(axes)),
         shape_(shape),
         mask_(std::move(mask)),
-        at_end_(std::move(at_end)) {
+        at_end_(std::move(at_end)),
+        behind_(std::move(behind)) {
     description_ = std::move(description);
     damage_ = std::move(damage);
     if (shape_.outer_rows == 1) file_.sequential();
@@ -63,7 +65,10 @@ class StridedReader final : public VoltageReader {
           read_row(row, count, std::span(block.bytes).subspan(row * stride_bytes, stride_bytes));
       whole = whole && got_[row] == count;
     }
-    if (file_.in_order()) return take_what_came(block);
+    if (file_.in_order()) {
+      look_behind(count);
+      return take_what_came(block);
+    }
     block.samples = count;
     damage_.lost_samples += mask_.mark(block);
     if (!whole) mark_lost(count, stride_bytes * 8, block);
@@ -77,6 +82,16 @@ class StridedReader final : public VoltageReader {
  private:
   std::uint64_t offset_of_next() const {
     return shape_.data_offset_bytes + next_ * shape_.inner_bits / 8;
+  }
+
+  // Where the promised samples end among the next `count` times.
+  void look_behind(std::size_t count) {
+    if (!behind_.look) return;
+    const std::uint64_t end = shape_.data_offset_bytes + behind_.data_bytes;
+    if (end < offset_of_next() || end - offset_of_next() >= count * shape_.inner_bits / 8) return;
+    std::vector<std::byte> bytes(behind_.most_bytes);
+    bytes.resize(file_.read(end, bytes));
+    behind_.look(bytes);
   }
 
   std::size_t take_what_came(core::RawBlock& block) {
@@ -148,6 +163,7 @@ class StridedReader final : public VoltageReader {
   StridedShape shape_;
   RecordMask mask_;
   AtEnd at_end_;
+  BytesBehind behind_;
   std::uint64_t next_ = 0;
   std::vector<std::byte> shifted_;
   std::vector<std::size_t> got_;  // times that each outer row of the last block had
@@ -216,11 +232,13 @@ std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescrip
 
 std::unique_ptr<VoltageReader> open_strided_in_order(
     InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
-    StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end) {
+    StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end,
+    BytesBehind behind) {
   const std::uint64_t most_bytes = ForwardBytes::kUnknownSize - shape.data_offset_bytes;
   shape.times = most_bytes * 8 / shape.inner_bits;
   return std::make_unique<StridedReader>(std::move(file), std::move(description), std::move(axes),
-                                         shape, Damage{}, RecordMask{}, std::move(at_end));
+                                         shape, Damage{}, RecordMask{}, std::move(at_end),
+                                         std::move(behind));
 }
 
 }  // namespace tautline::formats

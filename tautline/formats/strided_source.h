@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -59,10 +60,18 @@ std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescrip
                                             std::vector<SampleAxis> axes, StridedShape shape,
                                             Damage damage, RecordMask mask = {});
 
+/// What is looked at where bytes go on behind the samples that a header promises.
+struct BytesBehind {
+  std::uint64_t data_bytes = 0;                          ///< of the promised samples
+  std::size_t most_bytes = 0;                            ///< given to `look`, fewer at the end
+  std::function<void(std::span<const std::byte>)> look;  ///< throws where they are no samples
+};
+
 /// The same for bytes that come in order, with one outer row: its times are those that come, and `at_end` is called
 /// with the number of bytes of samples.
 std::unique_ptr<VoltageReader> open_strided_in_order(
     InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
-    StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end);
+    StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end,
+    BytesBehind behind = {});
 
 }  // namespace tautline::formats

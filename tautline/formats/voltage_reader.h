@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ struct Damage {
   std::uint64_t dropped_samples = 0;  ///< samples in the file but not delivered: repeated, too late
   std::uint64_t trailing_bytes = 0;   ///< bytes, mostly at the end, that make no whole sample
   std::vector<std::string> messages;  ///< "FILE: what, where, found, expected"; at most 100
+  std::set<std::string> logged;       ///< of the messages: what the log had as it was found
   bool any() const {
     return !messages.empty() || lost_samples > 0 || dropped_samples > 0 || trailing_bytes > 0;
   }
@@ -37,11 +39,23 @@ struct Damage {
     else if (messages.size() + 1 == kMaxMessages)
       messages.push_back("more damage was found than is listed here; the counts hold all of it");
   }
+  /// One that the log has had.
+  void note_logged(const std::string& message) {
+    if (logged.size() < kMaxMessages) logged.insert(message);
+    note(message);
+  }
+  /// The messages that the log has not had.
+  std::vector<std::string> not_logged() const {
+    std::vector<std::string> others = messages;
+    std::erase_if(others, [&](const std::string& message) { return logged.contains(message); });
+    return others;
+  }
   void add(const Damage& other) {
     lost_samples += other.lost_samples;
     dropped_samples += other.dropped_samples;
     trailing_bytes += other.trailing_bytes;
     for (const std::string& message : other.messages) note(message);
+    logged.insert(other.logged.begin(), other.logged.end());
   }
 };
 

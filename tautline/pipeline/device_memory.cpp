@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tautline/core/byte_text.h"
+#include "tautline/core/counted.h"
 
 namespace tautline::pipeline {
 
@@ -18,12 +19,13 @@ void require_device_memory(const device::Device& device, std::span<const StageMe
   }
   const std::size_t free = device.free_bytes();
   if (needed <= free) return;
-  throw core::Error(core::ErrorKind::memory, device.name() + ": memory",
-                    fmt::format("{} needed for {} inputs and {} channels ({})",
-                                core::byte_text(needed), inputs, channels, parts),
-                    fmt::format("at most the {} that are free", core::byte_text(free)),
-                    "lower `memory_bytes`, which makes blocks smaller, or `channels`, or raise "
-                    "`device_memory_bytes` where it is given");
+  throw core::Error(
+      core::ErrorKind::memory, device.name() + ": memory",
+      fmt::format("{} needed for {} and {} ({})", core::byte_text(needed),
+                  core::counted(inputs, "input"), core::counted(channels, "channel"), parts),
+      fmt::format("at most the {} that are free", core::byte_text(free)),
+      "lower `memory_bytes`, which makes blocks smaller, or `channels`, or raise "
+      "`device_memory_bytes` where it is given");
 }
 
 }  // namespace tautline::pipeline

@@ -20,6 +20,7 @@ struct FilterbankInput;
 /// Samples [first, first + count) of a reader's data: what start_s and duration_s name.
 struct SampleRange {
   std::uint64_t first = 0, count = 0;
+  bool operator==(const SampleRange&) const = default;
 };
 
 /// A part of a range without a gap, and where it stands on the grid of times that begins with the

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/engine/run.h"
 
@@ -21,7 +22,8 @@ engine::Stream stream_at(const engine::Graph& graph, const engine::Port& output)
   if (output.port >= streams.size())
     throw core::Error(core::ErrorKind::config, member.name + ": output",
                       std::to_string(output.port),
-                      fmt::format("one of its {} outputs", streams.size()));
+                      fmt::format("a number below {}: it has {}", streams.size(),
+                                  core::counted(streams.size(), "output")));
   return streams[output.port];
 }
 

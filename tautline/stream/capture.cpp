@@ -17,8 +17,14 @@ using formats::packets::Meaning;
 using formats::packets::PacketHeader;
 using formats::packets::Refusal;
 
-// Late packets are told from duplicates up to this many windows back.
-constexpr std::int64_t kHistoryWindows = 16;
+// Packets further behind are late where they are on the stream's grid, else may confirm a jump; and when as many have
+// come as there are places in so many windows, more than fitted meanwhile, the next ones may.
+constexpr std::int64_t kBehindWindows = 16;
+// Late packets are told from duplicates as far back as this many words note arrivals, or kBehindWindows if that is
+// more: nine seconds of 900,000 packets a second. Rows of a gap are cleared at each jump.
+constexpr std::size_t kHistoryWords = std::size_t{1} << 17;
+// Payloads: far more than are sent, and sums of two do not overflow.
+constexpr std::int64_t kMostBefore = std::int64_t{1} << 60;
 
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -62,13 +68,15 @@ Capture::Capture(const CaptureConfig& config, BlockStore& store)
                       fmt::format("{}", config_.window_samples),
                       fmt::format("less than a quarter of the counter's period, {} samples",
                                   period / 4 / step * payload_samples_));
-  history_ = kHistoryWindows * window_;
+  behind_windows_ = kBehindWindows * window_;
   // The packets that confirm a jump lie within one window, and half of the packets there may be lost.
   const std::size_t in_window = static_cast<std::size_t>(window_) * placement_.flows();
   config_.proof = std::min(config_.proof, std::max<std::size_t>(1, in_window / 2));
   row_words_ = core::validity_words(placement_.flows());
-  const auto rows = history_ + window_ + 3 * block_payloads_;
-  ring_rows_ = std::bit_ceil(static_cast<std::size_t>(rows));
+  const auto open_rows = static_cast<std::size_t>(window_ + 3 * block_payloads_);
+  const std::size_t rows = open_rows + static_cast<std::size_t>(behind_windows_);
+  ring_rows_ = std::bit_ceil(std::max(rows, std::bit_floor(kHistoryWords / row_words_)));
+  history_ = static_cast<std::int64_t>(ring_rows_ - open_rows);
   come_.resize(ring_rows_ * row_words_);
   if (config_.layout.field(Meaning::invalid) != nullptr) flags_.resize(come_.size());
   flow_latest_.resize(placement_.flows());
@@ -81,7 +89,8 @@ std::size_t Capture::bytes() const {
 }
 
 std::uint64_t* Capture::row(std::vector<std::uint64_t>& ring, std::int64_t payload) {
-  return ring.data() + (static_cast<std::size_t>(payload) & (ring_rows_ - 1)) * row_words_;
+  return ring.data() +
+         (static_cast<std::size_t>(before_ + payload) & (ring_rows_ - 1)) * row_words_;
 }
 
 void Capture::refuse(Refusal refusal) {
@@ -122,9 +131,10 @@ void Capture::book(const ReadPacket& packet) {
   const auto step = static_cast<std::int64_t>(config_.layout.step);
   // A count far away, added to a payload's number, would overflow.
   const std::int64_t payloads = counts / step;
-  const bool near =
-      payloads < window_ + window_ && payloads > -(history_ + 2 * (window_ + block_payloads_));
-  if (!near) return consider(*flow, header);
+  const bool near = payloads < window_ + window_ &&
+                    payloads > -(behind_windows_ + 2 * (window_ + block_payloads_));
+  const bool behind = payloads < 0 && payloads >= -(before_ + reference_) && counts % step == 0;
+  if (!near && !behind) return consider(*flow, header);
   if (counts % step != 0) return refuse(Refusal::between_steps);
   const std::int64_t payload = reference_ + payloads;
   if (payload >= head_ + window_) return consider(*flow, header);
@@ -142,10 +152,15 @@ bool Capture::note_arrival(std::int64_t payload, std::size_t flow) {
   return is_new;
 }
 
-// Counts a packet of a time that is committed already.
+// Counts a packet of a time that is committed already, or that the stream jumped over, as when packets wait in one
+// socket while the kernel drops those of another. The stream goes back there only when most packets have for a while.
 void Capture::place_behind(std::int64_t payload, std::size_t flow, const PacketHeader& header) {
-  if (payload < std::max(closed_ - history_, -window_)) return consider(flow, header);
-  if (payload < 0) {  // before the segment: no place that could be missing
+  const std::int64_t known = std::max(closed_ - history_, before_ > 0 ? -before_ : -window_);
+  if (payload < known ||
+      behind_ >= static_cast<std::uint64_t>(behind_windows_) * placement_.flows())
+    return consider(flow, header);
+  ++behind_;
+  if (payload < -before_) {  // before the stream's start: no place that could be missing
     ++counters_.late;
     return;
   }
@@ -176,6 +191,7 @@ void Capture::accept(std::int64_t payload, std::size_t flow, const PacketHeader&
     ++counters_.flagged;
   }
   ++counters_.accepted;
+  if (behind_ > 0) --behind_;
   if (payload < flow_latest_[flow]) ++counters_.reordered;
   flow_latest_[flow] = std::max(flow_latest_[flow], payload);
   if (!candidates_.empty() && ++against_ >= (config_.proof + 1) / 2) drop_candidates();
@@ -216,7 +232,7 @@ void Capture::close_front(std::int64_t end) {
   block.flags_ = flags_.empty() ? nullptr : flags_.data();
   block.row_words_ = row_words_;
   block.ring_rows_ = ring_rows_;
-  block.first_row_ = static_cast<std::size_t>(front.first);
+  block.first_row_ = static_cast<std::size_t>(before_ + front.first);
   closed_ = end;
   add_saturating(counters_.missing, block.missing);
   if (copier_ != nullptr) copier_->wait();
@@ -296,6 +312,18 @@ void Capture::believe() {
   for (Candidate& candidate : believed) spare_.push_back(std::move(candidate.packet));
 }
 
+// After a jump ahead, arrivals before it stay known, and none is in the gap.
+void Capture::jump(std::int64_t payloads) {
+  if (payloads <= 0) {
+    before_ = 0;
+    return;
+  }
+  const std::int64_t start = reference_ + std::min(payloads, kMostBefore);
+  const std::int64_t gap = std::min(start - head_, static_cast<std::int64_t>(ring_rows_));
+  for (std::int64_t p = start - gap; p < start; ++p) std::fill_n(row(come_, p), row_words_, 0);
+  before_ = std::min(before_ + start, kMostBefore);
+}
+
 void Capture::begin_segment(std::uint64_t count) {
   if (!locked_) {
     start_count_ = count;
@@ -311,10 +339,12 @@ void Capture::begin_segment(std::uint64_t count) {
       add_saturating(counters_.missing,
                      saturating_product(static_cast<std::uint64_t>(gap), placement_.flows()));
     start_count_ += since_start + static_cast<std::uint64_t>(counts);
+    jump(counts / static_cast<std::int64_t>(config_.layout.step));
     ++segment_;
     ++counters_.jumps;
   }
   locked_ = true;
+  behind_ = 0;
   reference_count_ = count;
   reference_ = head_ = closed_ = begun_ = 0;
   std::fill(flow_latest_.begin(), flow_latest_.end(), -1);

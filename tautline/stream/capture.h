@@ -180,6 +180,7 @@ class Capture {
   void drop_candidates();
   void believe();
   void begin_segment(std::uint64_t count);
+  void jump(std::int64_t payloads);
   void begin_blocks(std::int64_t until);
   void close_front(std::int64_t end);
   std::uint64_t* row(std::vector<std::uint64_t>& ring, std::int64_t payload);
@@ -189,7 +190,7 @@ class Capture {
   BlockStore& store_;
   PayloadCopier* copier_ = nullptr;
   std::size_t payload_samples_, row_words_ = 1, ring_rows_ = 1;
-  std::int64_t window_, block_payloads_, history_;  // payloads
+  std::int64_t window_, block_payloads_, behind_windows_, history_;  // payloads
   CaptureCounters counters_;
 
   // Places in time are payloads since the segment's start.
@@ -198,6 +199,8 @@ class Capture {
   // The packets' count at payload head_ - 1, or at the segment's start.
   std::uint64_t reference_count_ = 0;
   std::int64_t reference_ = 0;  // the payload of that count
+  std::int64_t before_ = 0;     // from the start, or the last jump back, to the segment's start
+  std::uint64_t behind_ = 0;    // packets of committed times, less those that were accepted since
   std::int64_t head_ = 0;       // one after the latest payload that came
   std::int64_t closed_ = 0;     // payloads before it are committed
   std::int64_t begun_ = 0;      // one after the last payload of the last open block

@@ -144,10 +144,10 @@ EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& descripti
   found_.inputs.resize(description.inputs());
 }
 
-// Compares inputs that lie side by side: at the probes, and at the times that are counted. Several threads do: others
-// have just read the block, and one would wait for its memory most of the time.
+// Compares inputs that lie side by side: at the probes, and at the times that are counted. Where these are many bytes,
+// several threads do: one waits for memory most of the time.
 void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostPieces = 8;
   const std::size_t step = core::probe_step(least_of_probes());
   equal_probes_.resize(inputs_side_by_side(block.layout) ? inputs_.size() : 0);
   equal_counted_.resize(least_of_probes() < repeats_ ? equal_probes_.size() : 0);
@@ -160,7 +160,9 @@ void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
   struct Found {
     std::vector<EqualInput> probes, counted;
   };
-  std::vector<Found> found(core::divide_up(block.bytes.size() + 1, kPieceBytes));
+  const std::size_t compared = (block.samples / step + block.samples / RepeatChance::kEvery) *
+                               inputs_.size() * block.layout.format.bits_per_sample() / 8;
+  std::vector<Found> found(std::clamp<std::size_t>(compared / kPieceBytes, 1, kMostPieces));
   const auto look_through = [&](const auto& inputs) {
     const auto compare = [&](std::size_t first, std::size_t end, std::size_t every,
                              std::size_t apart, std::vector<EqualInput>& equal) {

@@ -10,6 +10,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_ifs.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/sigproc/header.h"
 #include "tautline/stream/live_input.h"
 
@@ -86,7 +87,8 @@ void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_o
     // A stream of another kind is refused at once, not after the longest header.
     if (bytes.size() == 64 && !formats::sigproc::recognise(bytes))
       throw Error(ErrorKind::format, name() + ": first bytes", "no header of sigproc's",
-                  "a filterbank as sigproc has it, header first");
+                  "a filterbank as sigproc has it, header first",
+                  formats::commands_for(bytes, name()));
     if (bytes.size() > formats::sigproc::kMaxHeaderBytes)
       throw Error(ErrorKind::format, name() + ": header", "no end of it",
                   std::to_string(formats::sigproc::kMaxHeaderBytes) + " bytes or fewer");

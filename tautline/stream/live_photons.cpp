@@ -23,6 +23,9 @@ constexpr std::chrono::milliseconds kReadPatience{100};
 constexpr std::size_t kBlockRecords = std::size_t{1} << 14;
 constexpr std::size_t kSkippedBytes = std::size_t{1} << 16;
 constexpr std::size_t kFirstBytes = 16;
+// What follows the last record is counted up to so many bytes, and until nothing has come for so many readings.
+constexpr std::uint64_t kMostSpareBytes = std::uint64_t{1} << 30;
+constexpr int kMostPauses = 10;
 
 }  // namespace
 
@@ -105,10 +108,29 @@ void LivePhotons::finish() {
                 std::to_string(kRecordBytes) + "; they are left out");
   }
   const std::uint64_t stated = description_.stated_records, records = counts().records;
+  if (stated > 0 && records == stated) pass_spare_bytes();
   if (records >= stated || input_->stopped()) return;
   damage.lost_samples += stated - records;
   damage.note(input_->name() + ": cut short after " + std::to_string(records) +
               " whole records, expected " + std::to_string(stated) + " as the header says");
+}
+
+// Behind the records that the header states.
+void LivePhotons::pass_spare_bytes() {
+  const std::uint64_t first = input_->given_bytes();
+  std::uint64_t spare = 0;
+  std::vector<std::byte> passed(kSkippedBytes);
+  for (int pauses = 0; pauses < kMostPauses && spare < kMostSpareBytes && !input_->ended();) {
+    const std::size_t came = input_->read(passed, kReadPatience);
+    pauses = came > 0 ? 0 : pauses + 1;
+    spare += came;
+  }
+  if (spare == 0) return;
+  formats::Damage& damage = decoder_->damage();
+  damage.trailing_bytes += spare;
+  damage.note(input_->name() + ": bytes behind the records, byte " + std::to_string(first) + ": " +
+              std::to_string(spare) + (input_->ended() ? "" : " or more") +
+              ", expected none; they are left out");
 }
 
 void LivePhotons::rewind() {

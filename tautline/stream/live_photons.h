@@ -34,6 +34,7 @@ class LivePhotons final : public formats::PhotonReader {
   std::size_t read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes);
   std::size_t records_ready(std::span<const std::uint32_t> words) const;
   void finish();
+  void pass_spare_bytes();
 
   std::unique_ptr<LiveInput> input_;
   formats::PhotonDescription description_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/mwa32t/array_block.h"
 #include "tautline/formats/strided_source.h"
@@ -81,8 +82,9 @@ void MwaReceivers::start(const std::stop_token& stop, const Waits& waits) {
 }
 
 void MwaReceivers::note(std::string text) {
-  if (config_.log) config_.log(core::LogLevel::warning, text);
-  damage_.note(std::move(text));
+  if (!config_.log) return damage_.note(std::move(text));
+  config_.log(core::LogLevel::warning, text);
+  damage_.note_logged(text);
 }
 
 // The time near which a receiver's first record must lie: that of the others' latest records, or, where none is
@@ -185,7 +187,12 @@ void MwaReceivers::begin_with(std::size_t index) {
   for (std::size_t k = 0; k < receivers_.size(); ++k) {
     note_newest(k);
     if (!receivers_[k].parser.placed()) {
-      note(fmt::format("receiver {} has not come; its inputs are invalid until it does", k + 1));
+      note(
+          receivers_[k].received_bytes == 0
+              ? fmt::format("receiver {} has not come; its inputs are invalid until it does", k + 1)
+              : fmt::format("receiver {} has sent no record in {}; its inputs are invalid until it "
+                            "does",
+                            k + 1, core::counted(receivers_[k].received_bytes, "byte")));
       for (std::size_t other = 0; other < receivers_.size(); ++other)
         behind_ = behind_ || is_early(other);
       continue;
@@ -197,6 +204,16 @@ void MwaReceivers::begin_with(std::size_t index) {
                       "passed over",
                       k + 1, static_cast<double>(early) / description_.rate_hz.value(), index + 1));
   }
+}
+
+// Throws where receivers have sent bytes without a record, and none has come back for `wait_s`.
+void MwaReceivers::end_without_records() {
+  std::uint64_t bytes = 0;
+  for (const Receiver& r : receivers_) bytes += r.received_bytes;
+  if (bytes == 0 || !all_gone()) return;
+  throw core::Error(core::ErrorKind::format, "receivers",
+                    core::counted(bytes, "byte") + " without a record, and no more",
+                    "records of MWA receivers", "see that `layout` is that of what they send");
 }
 
 // Finds the first time that every receiver has. Records that come meanwhile are kept, and a receiver that fills its
@@ -215,6 +232,7 @@ bool MwaReceivers::find_origin() {
       return true;
     }
     if (stop_.stop_requested()) return false;
+    if (placed == 0) end_without_records();
     receive();
   }
 }

@@ -75,6 +75,7 @@ class MwaReceivers final : public VoltageStream {
   bool is_early(std::size_t index) const;
   std::int64_t samples_since(Clock::time_point since) const;
   void begin_with(std::size_t index);
+  void end_without_records();
   bool find_origin();
   void fill(std::size_t index, std::size_t samples, core::RawBlock& block);
   void lose(std::size_t index, std::size_t end, core::RawBlock& block);

@@ -114,6 +114,7 @@ void PacketRows::next_block() {
 void PacketRows::end_at(std::string fault) {
   ended_ = true;
   gap_ = 0;
+  if (!fault.empty()) dropped_rows_ += block_.samples;
   used_ = block_.samples = 0;
   fault_ = std::move(fault);
 }
@@ -163,7 +164,10 @@ formats::Damage PacketRows::damage() const {
   formats::Damage damage;
   const std::uint64_t channels = voltages_.description().channels;
   damage.lost_samples = (lost_values_ + channels - 1) / channels;
-  for (const std::string& text : voltages_.damage().messages) damage.note(text);
+  damage.dropped_samples = dropped_rows_;
+  const formats::Damage found = voltages_.damage();
+  for (const std::string& text : found.messages) damage.note(text);
+  damage.logged = found.logged;
   if (!fault_.empty()) damage.note(fault_);
   if (lost_values_ > 0)
     damage.note(fmt::format("{}: packets did not come, or too late: {} values of {} are missing",

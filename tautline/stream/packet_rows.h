@@ -1,5 +1,5 @@
-// Rows [time][channel] of real values that come as packets over UDP: filterbanks, counts. Placed and counted as voltages
-// are, by a capture; what did not come is zero, and is told.
+// Rows [time][channel] of real values that come as packets over UDP: filterbanks, counts. Placed and counted as
+// voltages are, by a capture; what did not come is zero, and is told.
 #pragma once
 
 #include <chrono>
@@ -56,14 +56,15 @@ class PacketRows {
   /// Of row 0, once any has come.
   const core::Instant& start() const { return start_; }
 
-  /// Waits for rows until some are there or `most` is over. False at the end, when all have been taken, and after a stop
-  /// inside a gap.
+  /// Waits for rows until some are there or `most` is over. False at the end, when all have been taken, and after a
+  /// stop inside a gap.
   bool wait(std::chrono::milliseconds most, const std::stop_token& stop);
   /// Takes up to `rows` rows that are there, and adds what did not come of them to `lost`, in order of channels within
   /// blocks in order of time.
   std::size_t take(std::size_t rows, std::span<std::byte> to, std::vector<LostRun>& lost);
 
-  /// lost_samples: rows' worth of values that did not come so far, rounded up.
+  /// lost_samples: rows' worth of values that did not come so far, rounded up. dropped_samples: rows that came behind a
+  /// gap that is too long, and with which the stream ends.
   formats::Damage damage() const;
   /// That did not come so far.
   std::uint64_t lost_values() const { return lost_values_; }
@@ -85,7 +86,7 @@ class PacketRows {
   std::size_t used_ = 0;      // rows of the block that were taken
   std::uint64_t row_ = 0;     // of the next one
   std::uint64_t gap_ = 0;     // rows before the block that nobody sent
-  std::uint64_t lost_values_ = 0;
+  std::uint64_t lost_values_ = 0, dropped_rows_ = 0;
   bool begun_ = false, ended_ = false;
   std::string fault_;
 };

@@ -119,8 +119,9 @@ PacketVoltages::~PacketVoltages() {
 }
 
 void PacketVoltages::note(std::string text) {
-  if (config_.log) config_.log(core::LogLevel::warning, text);
-  damage_.note(std::move(text));
+  if (!config_.log) return damage_.note(std::move(text));
+  config_.log(core::LogLevel::warning, text);
+  damage_.note_logged(text);
 }
 
 void PacketVoltages::open() {
@@ -327,7 +328,7 @@ void PacketVoltages::note_refused() {
 // The packets that came, for users whose packets are all refused.
 std::string PacketVoltages::what_came() const {
   const CaptureCounters c = captured();
-  std::string came = fmt::format("{} packets", network().packets);
+  std::string came = core::counted(network().packets, "packet");
   if (c.foreign > 0) came += fmt::format(", {} of others", c.foreign);
   if (c.early > 0) came += fmt::format(", {} whose counts do not follow each other", c.early);
   for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
@@ -380,6 +381,9 @@ std::map<std::string, std::uint64_t> PacketVoltages::counters() const {
                                            {"reordered", c.reordered},
                                            {"flagged", c.flagged},
                                            {"jumps", c.jumps}};
+  // Behind `duration_s`, in the reading that brought its last packets, none is placed.
+  all["after_end"] =
+      ended_ && left_ == 0 ? network.packets - c.accepted - c.late - c.duplicate - c.invalid() : 0;
   for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
     if (c.refused[k] > 0)
       all[fmt::format("refused_{}", to_string(static_cast<Refusal>(k)))] = c.refused[k];

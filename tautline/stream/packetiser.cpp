@@ -54,13 +54,15 @@ formats::packets::Placement placement_of(const PacketLayout& layout,
   try {
     return {layout, shape_of(layout, description)};
   } catch (const core::Error& error) {
-    for (const std::string_view axis : {"channels", "antennas", "polarisations"})
-      if (error.field() == axis)
-        throw core::Error(
-            core::ErrorKind::config, "layout", layout.name,
-            fmt::format("packets of the {} {} that the voltages have", error.value(), axis),
-            fmt::format("this layout takes {}{}", error.limit(),
-                        error.advice().empty() ? "" : "; " + error.advice()));
+    for (const auto& [several, one] : {std::pair{"channels", "channel"},
+                                       {"antennas", "antenna"},
+                                       {"polarisations", "polarisation"}})
+      if (error.field() == several)
+        throw core::Error(core::ErrorKind::config, "layout", layout.name,
+                          fmt::format("packets of the {} {} that the voltages have", error.value(),
+                                      error.value() == "1" ? one : several),
+                          fmt::format("this layout takes {}{}", error.limit(),
+                                      error.advice().empty() ? "" : "; " + error.advice()));
     throw;
   }
 }

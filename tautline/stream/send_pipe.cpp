@@ -18,9 +18,12 @@
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/count_reader.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/npy/npy.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/sigproc/sigproc.h"
 #include "tautline/stream/send_packets.h"
@@ -189,9 +192,23 @@ double duration_of_photons(const std::string& path) {
   return static_cast<double>(photons->counts().last_clock) * photons->description().time_unit_s;
 }
 
+// Arrays of whole numbers without a sign, as `inspect` takes them, where nothing is said of voltages.
+bool is_array_of_counts(const SendConfig& config) {
+  const std::string& path = config.files.front();
+  if (config.reader.assumed.rate_hz.numerator != 0 || !config.reader.named.empty()) return false;
+  const formats::InputFile file(path);
+  if (!formats::npy::recognise(file.head(kPipedHeadBytes), path) ||
+      !formats::recognise_counts(file.head(kPipedHeadBytes), path))
+    return false;
+  const std::string type =
+      formats::npy::parse_header(file.head(formats::npy::kMaxHeaderBytes), path).type;
+  return type.find('u') != std::string::npos;
+}
+
 PipedBytes bytes_to_send(const SendConfig& config) {
   const std::string& path = config.files.front();
-  const SentKind kind = kind_to_send(config);
+  SentKind kind = kind_to_send(config);
+  if (kind == SentKind::voltages && is_array_of_counts(config)) kind = SentKind::counts;
   if (kind == SentKind::filterbank) return bytes_of_filterbank(config);
   require_one_file(config);
   if (kind == SentKind::counts) {

@@ -243,9 +243,13 @@ std::uint64_t place_of(std::span<const formats::DataSegment> segments, std::uint
 double bin_of_counts(const SendConfig& config, const formats::CountReader& counts) {
   const double bin_s = config.bin_s > 0 ? config.bin_s : counts.description().bin_s;
   constexpr double kLongest_s = 3600;
+  // An array whose numbers have no sign may be voltages, too.
+  const bool sure = counts.description().format != "NPY" || config.raw.dtype ||
+                    config.layout == "counts" || config.bin_s > 0;
   if (!(bin_s > 0 && bin_s <= kLongest_s))
     throw Error(ErrorKind::config, "bin_s", "not given", "the length of the counts' bins",
-                "it sets the rate at which they are sent");
+                std::string("it sets the rate at which they are sent") +
+                    (sure ? "" : "; of an array of voltages give `rate_hz`"));
   return bin_s;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -371,8 +372,7 @@ class TcpClient::Impl {
       require_no_stop();
       if (std::chrono::steady_clock::now() >= until)
         throw tcp_error("to", to, error, "start whoever is to receive it");
-      asio::steady_timer pause(io_, kTcpPatience);
-      pause.wait();
+      std::this_thread::sleep_for(kTcpPatience);  // a timer's wait ends in an error by a signal
     }
     socket_.non_blocking(true);
   }

@@ -150,14 +150,15 @@ TEST(Fields, BytesHavePowersOf2AndOf10) {
 TEST(Fields, WhatIsNotAllowedIsRefusedByName) {
   for (const char* text : {"0", "-1", "inf"}) expect_refused("integration_s", text, "above 0");
   for (const char* text : {"nan", "", "1 S", "1S", " 1", "0x1", "++1"})
-    expect_refused("integration_s", text, "a number, above 0");
+    expect_refused("integration_s", text,
+                   "a time (20ms, 1.5s, 5min; plain numbers are seconds), above 0");
   for (const char* text : {"1", "yes", ""}) expect_refused("real", text, "true or false");
   for (const char* text : {"2147483648", "1.5", "--2"})
     expect_refused("level", text, "a whole number");
   expect_refused("colour", "blue", "red or green");
   expect_refused("detectors", "0,8", "0 to 7");
   for (const char* text : {"-1", "1,,2", "65536"})
-    expect_refused("detectors", text, "a whole number of 0 or more, 0 to 7");
+    expect_refused("detectors", text, "a whole number, 0 to 7");
   expect_refused("gate_s", "-0.5", "0 or more");
   for (const char* text :
        {"0", "lots", "1T", "-5", "", "1e30", "nan", "1gb", "1 gb", "GB", "0MB", "1e10GB"})
@@ -272,6 +273,9 @@ TEST(Fields, TimesMayHaveUnits) {
   EXPECT_EQ(config.integration_s, 20e-3);
   set(config, "integration_s", "30 ms");
   EXPECT_EQ(config.integration_s, 30e-3);
+  EXPECT_EQ(std::string(error_of([&] { set(config, "integration_s", "100m"); }).what()),
+            "integration_s: 100m, expected a time (20ms, 1.5s, 5min; plain numbers are seconds), "
+            "above 0");
   EXPECT_THROW(set(config, "integration_s", "20 furlongs"), Error);
   EXPECT_THROW(set(config, "integration_s", "-1ms"), Error);
 }

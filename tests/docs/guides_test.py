@@ -45,7 +45,7 @@ CHANGED = [
     ("guide/live.md", "udp://127.0.0.1:7148", "udp://127.0.0.1:7148 --rate 5"),
     ("guide/live.md", "udp://127.0.0.1:7150", "udp://127.0.0.1:7150 --rate 8"),
     ("maths/fit.md", "--duration 4 ", "--duration 0.5 "),
-    ("guide/monitor.md", " 0.0.0.0:8470", " 0.0.0.0:0 --overwrite"),
+    ("guide/monitor.md", " 0.0.0.0:8470", " 127.0.0.1:0 --overwrite"),
     ("guide/monitor.md", "night.toml --monitor$", "night.toml --monitor 127.0.0.1:0"),
     ("README.md", "night.toml --monitor ", "night.toml --monitor 127.0.0.1:0 "),
 ]

@@ -104,7 +104,7 @@ def check_headers(source, site, problems):
 
 
 def check_notebooks(site, problems):
-    for name, figures in (("fringes", 3), ("burst", 5), ("diffusion", 2)):
+    for name, figures in (("fringes", 3), ("burst", 5), ("diffusion", 2), ("tuning", 1), ("node", 0)):
         text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
         if text.count('alt="../_images/') < figures:
             problems.append(f"notebooks/{name}.html has fewer than {figures} figures")

@@ -161,7 +161,7 @@ TEST_F(AutocorrelateOptions, ManySensors) {
     return run_command(all, scratch_.path().string());
   };
   const CommandResult refused = correlate({"--memory", "64K"});
-  EXPECT_EQ(refused.status, 1) << refused.err;
+  EXPECT_EQ(refused.status, 2) << refused.err;
   std::smatch found;
   ASSERT_TRUE(std::regex_search(
       refused.err, found,

@@ -300,7 +300,7 @@ TEST_F(BadInput, TooLittleMemoryIsRefusedWithTheNumbers) {
   write(DadaFile{});
   const std::size_t needed = needed_kib(correlate({"--memory", "1K"}).err);
   const CommandResult result = correlate({"--memory", std::to_string(needed - 1) + "K"});
-  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_EQ(result.status, kWrongUsage) << result.err;
   EXPECT_NE(result.err.find("--memory"), std::string::npos) << result.err;
   expect_nothing_left();
 }

@@ -9,7 +9,9 @@
 #include <limits>
 #include <random>
 
+#include "tautline/formats/spc/spc.h"
 #include "tests/end_to_end/command_test.h"
+#include "tests/formats/spc/records.h"
 #include "tests/support/seed.h"
 
 namespace tautline::tests {
@@ -241,6 +243,29 @@ TEST_F(BadPhotons, AFitWithoutErrorsIsNotJudged) {
   EXPECT_NE(read_file(scratch / "fit.csv").find("# 0 good, 1 not judged, "), std::string::npos);
 }
 #endif
+
+// The .set file of an .spc file has the unit of its microtimes.
+TEST_F(BadPhotons, GatesWithoutTheSettingsNameTheirFile) {
+  std::vector<std::uint32_t> words{formats::spc::kHeader};
+  for (std::uint32_t k = 1; k < 4000; ++k)
+    words.push_back(formats::spc::photon_word(k, 0, 4095 - k % 1000));
+  const std::string spc = scratch / "x.spc", settings = scratch / "x.set";
+  write_file(spc, formats::spc::bytes_of(words));
+  const std::vector<std::string> gate{"autocorrelate", spc,       "-o",     scratch / "x.csv",
+                                      "--bin",         "1.25e-6", "--gate", "0.1ns:2ns"};
+  expect_said(run(gate), kWrongUsage,
+              settings +
+                  ", which has the unit of the microtimes, is missing; put the .set file "
+                  "that was saved with the measurement there");
+  const std::vector<std::string> histogram{"inspect", spc, "--tcspc", scratch / "h.csv"};
+  expect_said(run(histogram), kWrongUsage,
+              "put the .set file that was saved with the measurement at " + settings);
+  write_file(settings, "#SP [SP_TAC_R,F,5.0e-008]\n#SP [SP_TAC_G,I,4]\n");
+  EXPECT_EQ(run(gate).status, kDone);
+  EXPECT_EQ(run(histogram).status, kDone);
+  // Such a file says no length.
+  EXPECT_EQ(run({"inspect", spc}).out.find("the header says"), std::string::npos);
+}
 
 // A detector that stopped bends its curve: whoever fits it or looks at it is told again.
 TEST_F(BadPhotons, StopsAreSaidOfTheCurvesToo) {

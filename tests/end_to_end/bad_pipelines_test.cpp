@@ -61,8 +61,24 @@ TEST_F(BadPipeline, IsNoneAsItStands) {
   EXPECT_EQ(result.status, kDone) << result.err;
 }
 
+TEST_F(BadPipeline, ComesByStandardInputToo) {
+  const auto given = [&](const std::string& text) {
+    write_file(scratch / "bad.toml", text);
+    return run_shell("cat bad.toml | (" + command_line({"run", "-", "--check"}) + ")",
+                     scratch.path().string());
+  };
+  const CommandResult good = given(Pipeline{}.text());
+  EXPECT_EQ(good.status, kDone) << good.err;
+  EXPECT_EQ(good.out, "-: could run\n");
+  const CommandResult bad = given("[v]\ntype = \"voltage_fiels\"\n");
+  EXPECT_EQ(bad.status, kWrongUsage) << bad.err;
+  EXPECT_TRUE(bad.err.starts_with("tautline: standard input: [v]: type (line 2): voltage_fiels"))
+      << bad.err;
+  EXPECT_EQ(given("").status, kWrongUsage);
+}
+
 TEST_F(BadPipeline, NodesAndTheirNames) {
-  expect_refused("", {"bad.toml: nodes: none", "a table for each node"});
+  expect_refused("", {"bad.toml: an empty file, expected TOML"});
   expect_refused("# nothing\n\n", {"bad.toml: nodes: none"});
   Pipeline p;
   p.after = Pipeline{}.bank;  // the same name twice
@@ -70,6 +86,12 @@ TEST_F(BadPipeline, NodesAndTheirNames) {
   p = {};
   p.bank = "[f]\ninputs = \"voltages\"\n";
   expect_refused(p.text(), {"bad.toml: [f]: type: missing"});
+  p.bank = "[f]\ntpye = \"filter_bank\"\ninputs = \"voltages\"\n";
+  expect_refused(p.text(), {"[f]: type: missing", "; tpye is no field: did you mean type"});
+  p.bank = "[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nwindow = \"haming\"\n";
+  expect_refused(p.text(), {"[f]: window (line 7): haming", "; did you mean hamming"});
+  p.bank = "[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\npolicy = \"drop_oldset\"\n";
+  expect_refused(p.text(), {"policy (line 7): drop_oldset", "; did you mean drop_oldest"});
   p.bank = "[f]\ntype = \"filterbank\"\ninputs = \"voltages\"\n";
   expect_refused(p.text(), {"[f]: type (line 5): filterbank, expected one of", "filter_bank"});
   p.bank = "[f]\ntype = 3\ninputs = \"voltages\"\n";
@@ -96,6 +118,8 @@ TEST_F(BadPipeline, Fields) {
   const std::string head = "[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\n";
   for (const auto& [line, said] : std::vector<std::pair<std::string, std::string>>{
            {"chanels = 16", "chanels (line 7): unknown field, expected of a filter_bank: channels"},
+           {"chanels = 16", "; did you mean channels"},
+           {"array = \"a.toml\"", "; did you mean array_path"},
            {"channels = 1", "channels (line 7): 1, expected 2 to 65536"},
            {"channels = 1e9", "channels (line 7)"},
            {"channels = \"many\"", "channels (line 7): many"},
@@ -136,7 +160,9 @@ TEST_F(BadPipeline, Edges) {
   p.correlator = "[x]\ntype = \"correlator\"\n";
   expect_refused(p.text(), {"[x]: inputs: 0 inputs, expected one or more of a correlator"});
   p.correlator = "[x]\ntype = \"correlator\"\ninputs = \"f.1\"\n";
-  expect_refused(p.text(), {"inputs (line 10): f.1, expected one of 1 outputs"});
+  expect_refused(
+      p.text(),
+      {"inputs (line 10): f.1, expected a number below 1 behind the dot: f has 1 output"});
   p.correlator = "[x]\ntype = \"correlator\"\ninputs = \"f.one\"\n";
   expect_refused(p.text(), {"inputs (line 10): f.one, expected NODE or NODE.OUTPUT"});
   p.correlator = "[x]\ntype = \"correlator\"\ninputs = [\"f\", \"f\"]\n";

@@ -134,9 +134,44 @@ TEST_P(BrokenOff, AFullDiskLeavesNothing) {
   });
   if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
   EXPECT_EQ(status, kFailed) << read_file(scratch / "err");
-  EXPECT_EQ(left(), std::vector<std::string>{});
+  // Where the page alone cannot be written, the file is whole.
+  const bool page = *GetParam().page != '\0';
+  EXPECT_EQ(left(), page ? std::vector<std::string>{GetParam().file} : std::vector<std::string>{});
+  EXPECT_EQ(read_file(scratch / "err").find("is complete, its page was not") != std::string::npos,
+            page);
   EXPECT_NE(read_file(scratch / "err").find("disk/out."), std::string::npos)
       << read_file(scratch / "err");
+}
+
+TEST(BrokenOffPages, OfAFitLeaveTheTable) {
+  const ScratchFolder scratch;
+  const auto run = [&](const std::vector<std::string>& words) {
+    return run_command(words, scratch.path().string());
+  };
+  auto random = generator();
+  std::string counts(20'000, '\0');
+  for (char& count : counts) count = static_cast<char>(random() % 4);
+  write_file(scratch / "in.u8", counts);
+  ASSERT_EQ(run({"autocorrelate", scratch / "in.u8", "-o", scratch / "curves.csv", "--dtype", "u8",
+                 "--sensors", "1", "--bin", "1e-5"})
+                .status,
+            kDone);
+  std::filesystem::create_directory(scratch / "disk");
+  const std::string table = scratch / "table.csv", page = scratch / "disk/page.html";
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"fit", scratch / "curves.csv", "-o", table, "--report", page, "--model", "3d"},
+           {"run", source_folder() + "/examples/pipelines/fit.toml", "--set",
+            "counts.path=" + (scratch / "in.u8"), "--set", "counts.dtype=u8", "--set",
+            "counts.sensors=1", "--set", "file.path=" + (scratch / "again.csv"), "--set",
+            "fit.path=" + table, "--set", "fit.page=" + page, "--overwrite"}}) {
+    std::filesystem::remove(table);
+    const int status = on_small_disk(scratch / "disk", 4096, [&] { return run(words).status; });
+    if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+    const std::string said = read_file(scratch / "err");
+    EXPECT_EQ(status, kFailed) << said;
+    EXPECT_NE(said.find("No space left"), std::string::npos) << said;
+    EXPECT_NE(read_file(table).find("tau_d"), std::string::npos) << words.front();
+  }
 }
 
 // To write; autocorrelate, which writes at its end, and search, which claims the name of its list before it opens its

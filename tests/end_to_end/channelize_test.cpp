@@ -81,7 +81,7 @@ TEST_F(Channelize, TooLittleMemoryIsRefusedWithTheNumbers) {
     return channelize("c.dada", {"--memory", std::to_string(kib) + "K"});
   };
   const std::size_t needed = needed_kib(with(1).err);
-  EXPECT_EQ(with(needed - 1).status, 1) << needed;
+  EXPECT_EQ(with(needed - 1).status, 2) << needed;
   expect_nothing_left();
   // Where there is more memory, each of a few forms takes a sixteenth of it.
   EXPECT_EQ(with(16 * needed).status, 0) << read_file(scratch / "err");

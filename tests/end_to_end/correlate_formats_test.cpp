@@ -244,7 +244,9 @@ TEST_F(CorrelateFormats, ReceiversThatDisagreeAreRefusedAndNothingIsLeft) {
     EXPECT_NE(result.err.find(other), std::string::npos) << result.err;
     expect_nothing_left();
   }
-  EXPECT_EQ(correlate({"rec.0", "good.1"}, "out.uvh5", options).status, kDone)
+  std::vector<std::string> kept = options;
+  kept.emplace_back("--keep-constant");
+  EXPECT_EQ(correlate({"rec.0", "good.1"}, "out.uvh5", kept).status, kDone)
       << read_file(scratch / "err");
 }
 
@@ -316,6 +318,16 @@ TEST_F(CorrelateFormats, WarningsComeAfterErrorsThatHaveNothingToDoWithThem) {
       {"correlate", "-o", scratch / "there.uvh5"},
       {"channelize", "-o", scratch / "there.npy"},
       {"channelize", "-o", scratch / "v.npy", "--memory", "1"}};
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& said) {
+    std::vector<std::string> words{"correlate", scratch / "x.vdif", "-o", scratch / "v.uvh5"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(words, scratch.path().string());
+    EXPECT_EQ(result.status, kWrongUsage) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  };
+  refused({}, "sample rate: not in the headers");
+  refused({"--rate-hz", "1280000", "--polarisations", "3"},
+          "--polarisations: 3, expected 1 or 2, for 2 threads");
   const auto with_input = [&](std::vector<std::string> words) {
     words.insert(words.end(), {scratch / "x.vdif", "--rate-hz", "1280000", "--channels", "16"});
     return run_command(words, scratch.path().string());

@@ -189,14 +189,6 @@ TEST_F(DevicesAndBench, BenchRefusesWhatItDoesNotKnow) {
   EXPECT_EQ(status({"--device", "cpu", "bench", "host_fed"}), 1);
 }
 
-// The command, once it runs: until then this program's handlers are the process's.
-bool catches(pid_t pid, int signal) {
-  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
-  const std::size_t at = status.find("SigCgt:");
-  if (!status.starts_with("Name:\ttautline\n") || at == std::string::npos) return false;
-  return std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1;
-}
-
 // A signal ends a bench after what it is measuring; a second one, not one sent twice, at once.
 TEST_F(DevicesAndBench, InterruptsEndABench) {
   using std::chrono::milliseconds;

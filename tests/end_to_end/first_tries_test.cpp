@@ -208,6 +208,11 @@ TEST_F(FirstTries, CoordinatesMayBeSexagesimal) {
               "--dec-deg: -12:05, expected degrees, or dd:mm:ss[.fraction]");
   expect_said(delays("1", "91:00:00"), kWrongUsage, "--dec-deg: 91, expected -90 to 90");
   write_file(scratch / "in.dada", DadaFile().bytes());
+  (void)tracked("23:23:24", "+58:48:54");
+  expect_said(
+      {"correlate", scratch / "in.dada", "-o", scratch / "v.uvh5", "--channels", "16", "--array",
+       scratch / "array.toml", "--delays", scratch / "d.toml", "--settle", "0.001"},
+      kWrongUsage, "--settle: given with delays before the filter bank");
   const auto correlate = [&](const std::string& place) {
     return std::vector<std::string>{"correlate",
                                     scratch / "in.dada",

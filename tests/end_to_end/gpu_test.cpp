@@ -198,7 +198,7 @@ TEST_P(OnGpu, TooLittleDeviceMemoryIsSaidAndNothingIsLeft) {
   const CommandResult result =
       run(GetParam(), {"--device-memory", "100K", "correlate", scratch / "in.dada", "-o",
                        scratch / "v.uvh5", "--channels", "64"});
-  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.status, kWrongUsage);
   EXPECT_NE(result.err.find("needed"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("--memory"), std::string::npos) << result.err;
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))

@@ -20,7 +20,7 @@ namespace {
 
 class Interrupted : public ::testing::Test {
  protected:
-  // 0.6 s after the start and after each other; the time is from the first on.
+  // 0.6 s after the command hears signals and after each other; the time is from the first on.
   void expect_end(std::vector<std::string> words, const std::vector<int>& signals) {
     const std::string folder = scratch.path().string(), command = words.front();
     const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(600)); };
@@ -28,6 +28,8 @@ class Interrupted : public ::testing::Test {
     EndsWithinASecond ends;
     while (ends.wants_another()) {
       const pid_t pid = start_command(words, folder);
+      for (int wait = 0; wait < 6000 && !catches(pid, signals.front()); ++wait)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
       pause();
       double took_s = 0, before_s = 0;
       for (std::size_t k = 0; k + 1 < signals.size(); ++k, before_s += 0.6) {
@@ -79,6 +81,11 @@ TEST_F(Interrupted, RunsEndWithinASecond) {
   std::filesystem::resize_file(long_fil, kLongBytes);
   write_file(raw, "");
   std::filesystem::resize_file(raw, kLongBytes);
+  const std::string voltages = scratch / "in.dada";
+  DadaFile file;
+  file.nant = "8";  // of one receiver
+  file.payload_bytes = 32 * 2000;
+  write_file(voltages, file.bytes());
   const std::vector<std::vector<std::string>> runs = {
       {"simulate", "filterbank", "--nchans", "1024", "--fch1", "1465", "--foff", "-0.3", "--tsamp",
        "1e-4", "--duration", "500", "--random-pulses",
@@ -89,8 +96,11 @@ TEST_F(Interrupted, RunsEndWithinASecond) {
        "1e-6"},
       fit_of_many(),
       {"plot", long_fil, "-o", scratch / "out.html"},
+      // Nobody listens there.
+      {"send", voltages, "--to", "tcp://127.0.0.1:1", "--connect", "100"},
       {"bench"}};
-  for (std::size_t k = 0; k < runs.size(); ++k) expect_end(runs[k], {k % 2 == 0 ? SIGINT : SIGTERM});
+  for (std::size_t k = 0; k < runs.size(); ++k)
+    expect_end(runs[k], {k % 2 == 0 ? SIGINT : SIGTERM});
   expect_end(runs[1], {SIGINT});
   // Again, before the run is ended for it.
   expect_end(runs[1], {SIGINT, SIGINT});

@@ -141,7 +141,9 @@ TEST_F(InvalidSpectra, OfInputsThatDoNotChangeAreNoDamage) {
     EXPECT_EQ(listed, invalid);
     EXPECT_GT(short_one, 0u);
     EXPECT_LT(short_one, 16u);
-    EXPECT_EQ(correlate_spectra(file, kDone)["lost_samples"], 0);
+    const nlohmann::json summary = correlate_spectra(file, kDone);
+    EXPECT_EQ(summary["lost_samples"], 0);
+    EXPECT_EQ(summary["empty_spectra"], invalid);
     const std::string said =
         "by the record beside the file: " + invalid.dump() + " (times x inputs)";
     EXPECT_NE(result.err.find(said), std::string::npos) << result.err;

@@ -218,6 +218,7 @@ TEST_F(LiveCounts, StoppedTheyAreWrittenAndTheStatusSaysSo) {
     const pid_t pid = start_command(command(fifo, output), scratch.path().string());
     const int writer = open_fifo(fifo);
     put(writer, counts(5000) + "a");
+    wait_until_read(writer);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     kill(pid, signal);
     kill(pid, signal);  // as `timeout` does, to the process and to its group

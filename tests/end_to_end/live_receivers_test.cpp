@@ -1,14 +1,18 @@
 // `run` with receivers that `send` plays: what comes over the network equals what is correlated from the files.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tautline/core/complex_int.h"
@@ -141,7 +145,9 @@ TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneDies) {
   send(start_run(), {"--rate", "2"});
   const CommandResult live = end_run();
   EXPECT_EQ(live.status, kDamaged) << live.err;
-  EXPECT_NE(live.err.find("receiver 3 has gone"), std::string::npos) << live.err;
+  const std::size_t said = live.err.find("receiver 3 has gone");
+  EXPECT_NE(said, std::string::npos) << live.err;
+  EXPECT_EQ(live.err.rfind("receiver 3 has gone"), said) << "said twice: " << live.err;
   const FileVisibilities given = visibilities_in(scratch / "live.uvh5");
   EXPECT_TRUE(given == from_files());
   EXPECT_GE(counters_of(live).at("receivers.lost_samples").get<std::uint64_t>(), 16U * 40'000);
@@ -301,6 +307,78 @@ TEST_F(LiveReceivers, CountWhatWasLostOnPurpose) {
   // Repeats are told as such, but where another fault lies within the eight records that prove a counter.
   EXPECT_LE(of("repeated_records"), sent_of("duplicated"));
   EXPECT_GT(of("repeated_records"), sent_of("duplicated") / 2);
+}
+
+// One place is taken by a sender of random bytes, as fast as they go, and a fifth sender is turned away: the baselines
+// of the others are those of their files, the others are empty, and memory is what it was.
+TEST_F(LiveReceivers, AmongRandomBytesGiveWhatTheirFilesGive) {
+  constexpr std::size_t kTimes = 200'000, kStep = 4000, kTaken = 3, kInputs = 64, kTheirs = 48,
+                        kBaselines = kInputs * (kInputs + 1) / 2;
+  write_receivers(kTimes);
+  // The stream begins with the receiver that begins last, which is another one.
+  const auto first =
+      static_cast<std::size_t>(std::ranges::min_element(first_counter) - first_counter.begin());
+  std::swap(files[first], files[kTaken]);
+  const stream::Endpoint to = stream::parse_endpoint("to", start_run({"receivers.late_s=10"}));
+  std::vector<stream::TcpClient> clients;
+  std::vector<std::string> bytes;
+  for (std::size_t r = 0; r < kTaken; ++r) {
+    clients.emplace_back(to, 20s);
+    bytes.push_back(read_file(files[r]));
+  }
+  std::atomic<std::uint64_t> rubbish = 0;
+  std::atomic<bool> go_on = true;
+  std::jthread hostile([&, seed = random(), client = stream::TcpClient(to, 20s)]() mutable {
+    std::mt19937_64 noise(seed);
+    std::vector<std::uint64_t> words(8192);
+    try {
+      for (; go_on; rubbish += words.size() * 8) {
+        for (std::uint64_t& word : words) word = noise();
+        client.write(std::as_bytes(std::span(words)));
+      }
+    } catch (const core::Error&) {  // a run that has ended: what is expected of it says more
+    }
+  });
+  const stream::TcpClient fifth(to, 20s);
+  const auto resident_bytes = [&] {
+    std::size_t pages = 0, resident = 0;
+    std::ifstream("/proc/" + std::to_string(*run_pid) + "/statm") >> pages >> resident;
+    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  };
+  std::size_t at_first = 0;
+  for (std::size_t time = 0; time < kTimes; time += kStep) {
+    for (std::size_t r = 0; r < kTaken; ++r)
+      clients[r].write(std::as_bytes(std::span(bytes[r]).subspan(34 * time, 34 * kStep)));
+    // All have begun before any is ahead by so much that its counters, which begin again every 51.2 ms, say too little.
+    if (time == 0) std::this_thread::sleep_for(2s);
+    if (time == kTimes / 2) at_first = resident_bytes();
+    std::this_thread::sleep_for(20ms);
+  }
+  const std::size_t in_the_end = resident_bytes();
+  go_on = false;
+  hostile.join();
+  clients.clear();
+  const CommandResult live = end_run();
+  EXPECT_EQ(live.status, kDamaged) << live.err;
+  std::cout << "random bytes: " << rubbish << std::endl;
+  const auto counters = counters_of(live);
+  EXPECT_GT(rubbish, std::uint64_t{8} << 20);
+  EXPECT_GE(counters.at("receivers.trailing_bytes").get<std::uint64_t>() + (8 << 20), rubbish);
+  EXPECT_EQ(counters.at("receivers.refused_connections"), 1);
+  EXPECT_EQ(counters.at("receivers.late_records"), 0);
+  EXPECT_GT(at_first, 0U);
+  EXPECT_LT(in_the_end, at_first + (std::size_t{48} << 20));
+  const FileVisibilities given = visibilities_in(scratch / "live.uvh5"), expected = from_files();
+  ASSERT_EQ(given.counts.size(), expected.counts.size());
+  EXPECT_TRUE(given.middles == expected.middles);
+  std::size_t wrong = 0;
+  for (std::size_t k = 0; k < given.counts.size(); ++k)
+    if (k % kBaselines >= kTheirs * (kTheirs + 1) / 2)
+      wrong += given.counts[k] == 0 ? 0 : 1;
+    else
+      wrong +=
+          given.counts[k] == expected.counts[k] && given.values[k] == expected.values[k] ? 0 : 1;
+  EXPECT_EQ(wrong, 0U);
 }
 
 // Everything that came before the signal is in the file, whole or as a short last integration.

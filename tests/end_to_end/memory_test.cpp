@@ -68,10 +68,12 @@ TEST_P(Memory, IsBoundedWhateverTheFile) {
   const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
   const std::uintmax_t small_bytes = full ? GetParam().full_bytes : 100'000'000;
   const std::uintmax_t times = full ? GetParam().full_times : 4;
+  // Voltages of zeros are no data, which is said at the end.
+  const int status = std::string(GetParam().input).ends_with(".dada") ? kDamaged : kDone;
   const Peak small = run(small_bytes);
-  ASSERT_EQ(small.status, 0) << read_file(scratch_ / "err");
+  ASSERT_EQ(small.status, status) << read_file(scratch_ / "err");
   const Peak large = run(times * small_bytes);
-  ASSERT_EQ(large.status, 0) << read_file(scratch_ / "err");
+  ASSERT_EQ(large.status, status) << read_file(scratch_ / "err");
   std::cout << "peak: " << small.kib << " KiB for " << small_bytes << " bytes, " << large.kib
             << " KiB for " << times << " times that\n";
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

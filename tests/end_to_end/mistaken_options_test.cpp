@@ -1,4 +1,5 @@
 // Options that have no effect on what was given: each is refused by its name, not passed over.
+#include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/mistakes.h"
 
 namespace tautline::tests {
@@ -21,6 +22,30 @@ TEST_F(Mistakes, OptionsOfOtherKindsOfFilesAreNotDrawnWithoutAWord) {
   only(fil, "--dtype", "u8", "counts, for which alone it is");
   only(g, "--sensors", "4", "counts, for which alone it is");
   only(g, "--rate-hz", "1e6", "voltages, for which alone it is");
+}
+
+TEST_F(Mistakes, NamesThatAreNearlyRight) {
+  const auto meant = [&](const std::vector<std::string>& words, const std::string& name) {
+    refused(words, kWrongUsage, "; did you mean " + name);
+  };
+  const std::string g = curve(), f = scratch / "f.csv", out = scratch / "o.npy";
+  meant({"fit", g, "-o", f, "--model", "3d-anomalus"}, "3d-anomalous");
+  meant({"fit", g, "-o", f, "--model", "3d+triplte"}, "3d+triplet");
+  meant({"fit", g, "-o", f, "--model", "3d", "--fix", "kapa=4"}, "kappa");
+  meant({"simulate", "photons", "--duration", "1", "--bin", "1ms", "--model", "diffusoin:n=1", "-o",
+         out},
+        "diffusion");
+  meant({"search", "x.fil", "-o", f, "--dms", "1", "--noise", "trail"}, "trial");
+  meant({"dedisperse", "x.fil", "-o", out, "--dms", "1", "--method", "subbands"}, "subband");
+  meant({"correlate", "x.dada", "-o", scratch / "v.uvh5", "--window", "haming"}, "hamming");
+  meant({"autocorrelate", "y.npy", "-o", g, "--normalize", "symetric"}, "symmetric");
+  meant({"bench", "chanelize"}, "channelize");
+  meant({"bench", "channelize", "--problem", "chanels=4"}, "channels");
+  meant({"send", voltages(), "--to", "udp://127.0.0.1:9", "--layout", "vdif-vpt"}, "vdif-vtp");
+  meant({"run", "--types", "filter_bnak"}, "filter_bank");
+  // Of short names another is always near.
+  refused({"autocorrelate", "y.npy", "-o", g, "--dtype", "f64"}, kWrongUsage,
+          "--dtype: f64, expected u8, u16, u32 or f32; tautline");
 }
 
 TEST_F(Mistakes, WhatTheHeaderOfVoltagesMayNotSayIsOfVoltagesAlone) {
@@ -122,7 +147,7 @@ TEST_F(Mistakes, NumbersOfOneThingGivenForAnother) {
           "names another");
   refused({"send", voltages(), "--to", "udp://127.0.0.1:9999", "--layout", "meerkat-f"},
           kWrongUsage,
-          "--layout: meerkat-f, expected packets of the 1 channels that the voltages have; this "
+          "--layout: meerkat-f, expected packets of the 1 channel that the voltages have; this "
           "layout takes a multiple of ");
 }
 
@@ -203,6 +228,27 @@ TEST_F(Mistakes, PlacesAndTimesThatNoDelaysTrack) {
   };
   refused(delays("400", "10"), kWrongUsage, "--ra-deg: 400, expected 0 to 360");
   refused(delays("10", "1e8"), kWrongUsage, "--duration: 1e+08 s, expected at most ");
+  refused(delays("10", "0"), kWrongUsage, "--duration: 0, expected above 0");
+}
+
+TEST_F(Mistakes, VoltagesInArraysThatAreTakenForSomethingElse) {
+  const auto array = [&](const std::vector<std::uint64_t>& shape, std::size_t bytes) {
+    write_file(scratch / "n.npy",
+               formats::npy::format_header("|i1", shape) + std::string(bytes, '\xf4'));
+    return scratch / "n.npy";
+  };
+  refused(
+      {"correlate", array({4, 100'000, 2}, 800'000), "--format", "i8", "--rate-hz", "1e6", "-o",
+       scratch / "o.uvh5"},
+      kFailed,
+      "where the last axis is the real and the imaginary part, give a complex --format, as ci8");
+  refused({"correlate", array({4, 100'000, 3}, 1'200'000), "--format", "i8", "--rate-hz", "1e6",
+           "-o", scratch / "o.uvh5"},
+          kFailed, "time is the last");
+  refused({"plot", array({2, 20'000}, 40'000), "-o", scratch / "o.html"}, kFailed,
+          "voltages need --rate-hz; counts are not negative");
+  refused({"channelize", voltages(), "--requantize", "4", "-o", scratch / "o.dada"}, kFailed,
+          "--requantize: 4, expected 8 or off for voltages in a DADA file; write an array (.npy)");
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Mistakes of every kind of user: values, names of outputs, files, signals, full disks.
 #include "tests/end_to_end/mistakes.h"
 
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 #include <thread>
-
-#include "tests/formats/vdif/vdif_frames.h"
 
 namespace tautline::tests {
 namespace {
@@ -63,6 +63,12 @@ TEST_F(Mistakes, ValuesAreCountedInPlainWords) {
           "--taps: 2 values given, expected one;");
   refused({"autocorrelate", "a.ptu", "b.ptu", "-o", "g.csv"}, kWrongUsage,
           "b.ptu: a word more than tautline autocorrelate takes");
+  const std::string g = curve(), again = "a second input, and tautline ";
+  refused(
+      {"autocorrelate", "a.ptu", g, "-o", "g.csv"}, kWrongUsage,
+      g + ": " + again + "autocorrelate takes one; --save-state after the first file and --resume");
+  refused({"plot", g, g, "-o", "g.png"}, kWrongUsage,
+          again + "plot takes one; tautline plot --help");
   refused({"--log-level", "verbose", "devices"}, kWrongUsage,
           "--log-level: verbose, expected debug, info, warn or error");
   refused({"help", "corelate"}, kWrongUsage, "corelate: unknown command of tautline, perhaps");
@@ -97,7 +103,12 @@ TEST_F(Mistakes, TablesAreSentToWhoeverReadsThem) {
   refused({"fit", scratch / "c.csv", "-o", out, "--model", "3d"}, kFailed,
           "these are candidates: compare, plot and inspect read them");
   refused({"fit", scratch / "y.npy", "-o", out, "--model", "3d"}, kFailed, "autocorrelate reads");
-  refused({"inspect", scratch / "f.csv"}, kFailed, "these are results of fit");
+  for (const auto& words : {std::vector<std::string>{"inspect", scratch / "f.csv"},
+                            {"fit", scratch / "f.csv", "-o", out, "--model", "3d"}})
+    refused(words, kFailed,
+            scratch / "f.csv" +
+                std::string(": kind of file: text, expected a correlation curve; these are results "
+                            "of fit: plot draws them with their curves, G.h5 with --fit F.csv"));
   refused({"autocorrelate", g, "-o", scratch / "h.csv", "--bin", "1us"}, kFailed,
           "this is a correlation curve: fit, compare and inspect read it");
   // The name promises a format that the bytes are not.
@@ -107,8 +118,7 @@ TEST_F(Mistakes, TablesAreSentToWhoeverReadsThem) {
   EXPECT_EQ(noise.err.find("search and dedisperse read it"), std::string::npos) << noise.err;
   write_file(scratch / "empty.fil", "");
   refused({"inspect", scratch / "empty.fil"}, kFailed,
-          "an empty file, expected a file of the kinds that tautline inspect --help lists; check "
-          "that the file was written completely");
+          "empty.fil: an empty file, expected data; check that the file was written completely");
 }
 
 TEST_F(Mistakes, ComparisonsNameTheFileThatIsWrong) {
@@ -175,8 +185,6 @@ TEST_F(Mistakes, MasksOfOtherKindsAreTold) {
   write_file(scratch / "list.mask", "0:5,34\n");
   refuses(scratch / "list.mask",
           "text, expected a .mask of rfifind; give the .mask that rfifind wrote");
-  write_file(scratch / "empty.mask", "");
-  refuses(scratch / "empty.mask", "an empty file, expected a .mask of rfifind");
 }
 
 TEST_F(Mistakes, CountsAreSentWithTheirBins) {
@@ -214,7 +222,7 @@ TEST_F(Mistakes, MemoryIsCountedInTheUnitsItIsGivenIn) {
   for (const std::string command : {"search", "dedisperse"}) {
     const std::string out = scratch / (command == "search" ? "c.csv" : "c.npy");
     const CommandResult little = run({command, fil, "-o", out, "--dms", "0:20", "--memory", "1k"});
-    EXPECT_EQ(little.status, kFailed) << little.err;
+    EXPECT_EQ(little.status, kWrongUsage) << little.err;
     EXPECT_NE(little.err.find("--memory: 1K, expected at least "), std::string::npos) << little.err;
     const std::size_t at = little.err.find("at least ") + 9;
     const std::string enough = little.err.substr(at, little.err.find(' ', at) - at);
@@ -222,78 +230,6 @@ TEST_F(Mistakes, MemoryIsCountedInTheUnitsItIsGivenIn) {
         run({command, fil, "-o", out, "--dms", "0:20", "--memory", enough, "--overwrite"});
     EXPECT_EQ(done.status, kDone) << enough << ": " << done.err;
   }
-}
-
-TEST_F(Mistakes, ThreadsOfRealSamplesAreNoBands) {
-  std::string bytes;
-  for (std::uint32_t frame = 0; frame < 150; ++frame)
-    for (std::uint32_t thread = 0; thread < 2; ++thread) {
-      formats::vdif::FrameSpec spec;
-      spec.seconds += frame / 100;
-      spec.frame = frame % 100;
-      spec.thread = thread;
-      std::vector<std::uint32_t> payload(500);
-      for (std::uint32_t& word : payload) word = frame * 2654435761u + thread;
-      const std::vector<char> made = formats::vdif::make_frame(spec, payload);
-      bytes.append(made.begin(), made.end());
-    }
-  write_file(scratch / "two.vdif", bytes);
-  std::vector<std::string> words{
-      "correlate", scratch / "two.vdif", "-o",  scratch / "two.uvh5", "--channels",
-      "16",        "--centre-hz",        "1e9", "--threads-are",      "antennas"};
-  const CommandResult antennas = run(words);
-  EXPECT_EQ(antennas.status, kDone) << antennas.err;
-  words.back() = "bands";
-  refused(words, kFailed,
-          "input: channelized real samples, expected complex samples when the input is already "
-          "channelized; where --threads-are takes VDIF's threads for bands, leave it out");
-}
-
-// Two threads of each of the stations Wz and On.
-TEST_F(Mistakes, WhatThreadsOfVdifAreTakenForIsSaid) {
-  std::string bytes;
-  for (std::uint32_t frame = 0; frame < 200; ++frame)
-    for (const std::uint32_t station : {0x577au, 0x4f6eu})
-      for (const std::uint32_t thread : {0u, 1u}) {
-        formats::vdif::FrameSpec spec;
-        spec.seconds += frame / 100;
-        spec.frame = frame % 100;
-        spec.station = station;
-        spec.thread = thread;
-        std::vector<std::uint32_t> payload(50);
-        for (std::uint32_t& word : payload) word = (frame + station + payload.size()) * 2654435761u;
-        const std::vector<char> made = formats::vdif::make_frame(spec, payload);
-        bytes.append(made.begin(), made.end());
-      }
-  const std::string
-      file = scratch / "guess.vdif",
-      visibilities = scratch / "guess.uvh5",
-      guess =
-          "4 threads of stations On to Wz are taken for polarisations; --threads-are says what "
-          "they are\n";
-  write_file(file, bytes);
-  const auto inspected = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words{"inspect", file};
-    words.insert(words.end(), more.begin(), more.end());
-    const CommandResult result = run(words);
-    EXPECT_EQ(result.status, kDone) << result.err;
-    return result.out;
-  };
-  EXPECT_NE(inspected({}).find("  antennas    On, Wz\n  assumed     " + guess), std::string::npos)
-      << inspected({});
-  const std::string told = inspected({"--threads-are", "antennas"});
-  EXPECT_NE(told.find("  antennas    On.0, On.1, Wz.0, Wz.1\n"), std::string::npos) << told;
-  EXPECT_EQ(told.find("assumed"), std::string::npos) << told;
-  std::vector<std::string> words{"correlate", file,          "-o",  visibilities, "--channels",
-                                 "16",        "--centre-hz", "1e9", "--overwrite"};
-  const CommandResult guessed = run(words);
-  EXPECT_EQ(guessed.status, kDone) << guessed.err;
-  EXPECT_NE(guessed.err.find("warning: " + file + ": " + guess), std::string::npos) << guessed.err;
-  EXPECT_NE(guessed.out.find("antennas: On, Wz\n"), std::string::npos) << guessed.out;
-  words.insert(words.end(), {"--threads-are", "polarisations"});
-  const CommandResult said = run(words);
-  EXPECT_EQ(said.status, kDone) << said.err;
-  EXPECT_EQ(said.err.find("--threads-are"), std::string::npos) << said.err;
 }
 
 TEST_F(Mistakes, TrialsAreAskedForWithAnExample) {
@@ -421,6 +357,18 @@ TEST_F(Mistakes, PulsesTakeTimesAndNameTheKeyThatIsWrong) {
   };
   refused(with("dm=1"), kWrongUsage, "time= too: it has no default");
   refused(with("dm=x,time=0.5,width=5ms,snr=9"), kWrongUsage, "a number behind dm=");
+  // Of several: which one, and where it is wrong.
+  const auto after_a_good_one = [&](const std::string& pulse) {
+    auto words = with("dm=1,time=0.2,width=5ms,snr=9");
+    words.insert(words.end(), {"--pulse", pulse});
+    return words;
+  };
+  for (const auto& [pulse, message] :
+       {std::pair{"dm=2,time=0.5,snr=9", "width= too: it has no default, in 'dm=2,time=0.5,snr=9'"},
+        {"dm=2,time=0.5,widht=5ms,snr=9", ", not 'widht=5ms' in 'dm=2,time=0.5,widht=5ms,snr=9'"},
+        {"dm=2,time=0.5,width=0,snr=9",
+         "width: 0 in 'dm=2,time=0.5,width=0,snr=9,index=0,scattering=0', expected above 0 s"}})
+    refused(after_a_good_one(pulse), kWrongUsage, message);
   ASSERT_EQ(run(with("dm=1,time=500ms,width=5ms,snr=9")).status, kDone);
   const auto truth = nlohmann::json::parse(read_file(scratch / "p.truth.json"));
   EXPECT_EQ(truth.at("pulses").at(0).at("width_s"), 0.005);
@@ -447,6 +395,35 @@ TEST_F(Mistakes, AFullDiskUnderStandardOutputIsNoSuccess) {
   EXPECT_EQ(full.status, kFailed) << full.err;
   EXPECT_NE(full.err.find("standard output: No space left on device"), std::string::npos)
       << full.err;
+}
+
+// A result is renamed when it is complete, and would take the place of the device.
+TEST_F(Mistakes, DevicesAndPipesAreNoOutputs) {
+  const std::string fil = filterbank(), g = curve(), dada = voltages();
+  ASSERT_EQ(mkfifo((scratch / "pipe.csv").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", scratch / "null.csv");
+  refused({"correlate", dada, "-o", "/dev/null"}, kWrongUsage,
+          "--output: /dev/null, expected a name ending in .uvh5 or .ms");
+  refused({"channelize", dada, "-o", "/dev/null"}, kWrongUsage,
+          "--output: /dev/null, expected a name ending in .dada, .npy or .fil");
+  for (const auto& [name, kind] : {std::pair{"pipe.csv", "a pipe"}, {"null.csv", "a device"}})
+    for (const auto& words :
+         {std::vector<std::string>{"fit", g, "--model", "3d"}, {"search", fil, "--dms", "1"}}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--overwrite", "-o", scratch / name});
+      refused(all, kFailed,
+              scratch / name + std::string(": output: it is ") + kind +
+                  ", expected the name of a file: results are written to files alone");
+    }
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch / "null.csv"));
+  EXPECT_TRUE(std::filesystem::is_fifo(scratch / "pipe.csv"));
+}
+
+TEST_F(Mistakes, FewBytesOfMemoryAreNotNone) {
+  refused({"correlate", voltages(), "-o", scratch / "v.uvh5", "--memory", "10"}, kWrongUsage,
+          ", expected at most 10 bytes; raise --memory or lower --channels");
+  refused({"channelize", voltages(), "-o", scratch / "v.npy", "--channels", "16", "--memory", "1"},
+          kWrongUsage, ", expected at most 1 byte; raise --memory or lower --channels");
 }
 
 TEST_F(Mistakes, AFileOverItsLimitOfSizeIsAnErrorOfWriting) {

@@ -101,9 +101,19 @@ TEST_F(MixedUp, TomlOfAnotherKindIsNamedWithWhatTakesIt) {
           "expected a scene of voltages; simulate filterbank takes it as --scene");
   refused(simulate("filterbank", "scene.toml"), kFailed,
           "expected a scene of a filterbank; simulate voltages takes it as --scene");
-  refused({"run", scratch / "scene.toml"}, kWrongUsage, "a scene of voltages, expected a pipeline");
-  refused({"run", scratch / "array.toml"}, kWrongUsage,
-          "an array of antennas, expected a pipeline");
+  // In a pipeline, a field of a node names such a file.
+  const auto run = [&](const std::string& name, const std::string& words) {
+    refused({"run", scratch / name}, kWrongUsage, words + " = \"" + (scratch / name) + "\"");
+  };
+  run("scene.toml",
+      "a scene of voltages, expected a pipeline; in a pipeline, nodes of type simulated_voltages "
+      "take it: scene_path");
+  run("array.toml",
+      "an array of antennas, expected a pipeline; in a pipeline, nodes of type filter_bank, "
+      "correlator and simulated_voltages take it: array_path");
+  run("delays.toml",
+      "a table of delays, expected a pipeline; in a pipeline, nodes of type filter_bank and "
+      "correlator take it: delays_path");
 }
 
 TEST_F(MixedUp, FilesThatAreNoTextAreRefusedForTomlAndMasks) {
@@ -260,6 +270,56 @@ TEST_F(MixedUp, WhatAHeaderLeavesEmptyIsNotPrinted) {
             std::string::npos)
       << array.out;
 }
+
+#ifdef TAUTLINE_HDF5
+TEST_F(MixedUp, Hdf5IsNamedByWhatItHolds) {
+  const auto make = [&](const std::vector<std::string>& words) {
+    const CommandResult made = run_command(words, scratch.path().string());
+    ASSERT_TRUE(made.status == kDone || made.status == kDamaged) << made.err;
+  };
+  const std::string fil = scratch / "x.fil", curves = scratch / "g.h5", v = scratch / "v.uvh5";
+  make({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10", "--tsamp",
+        "1ms", "--duration", "4", "--pulse", "dm=20,time=2,width=4e-3,snr=30", "-o", fil});
+  make({"search", fil, "-o", scratch / "c.csv", "--dms", "0:40", "--cutouts", scratch / "cut",
+        "--max-cutouts", "1"});
+  make({"simulate", "photons", "--duration", "0.1", "--bin", "10us", "--model",
+        "diffusion:n=1,tau=2e-4,rate=5e5", "-o", scratch / "y.npy"});
+  make({"autocorrelate", scratch / "y.npy", "--bin", "10us", "-o", curves});
+  make({"correlate", scratch / "in.dada", "-o", v, "--channels", "16"});
+  const std::string cutout = std::filesystem::directory_iterator(scratch / "cut")->path().string();
+  ASSERT_TRUE(cutout.ends_with(".h5")) << cutout;
+  const auto fit = [&](const std::string& file) {
+    return std::vector<std::string>{"fit", file, "-o", scratch / "o.csv", "--model", "3d"};
+  };
+  const auto autocorrelate = [&](const std::string& file) {
+    return std::vector<std::string>{"autocorrelate", file, "-o", scratch / "o.h5"};
+  };
+  refused(autocorrelate(curves), kFailed,
+          curves +
+              ": kind of file: correlation curves (HDF5), expected Photon-HDF5 (.h5, .hdf5); "
+              "fit, compare and inspect read them");
+  refused(autocorrelate(cutout), kFailed,
+          cutout +
+              ": kind of file: a cut-out of a candidate (HDF5), expected Photon-HDF5 (.h5, "
+              ".hdf5); plot and inspect read it");
+  refused(fit(cutout), kFailed, cutout + ": kind of file: a cut-out of a candidate (HDF5), ");
+  refused({"report", curves, "-o", scratch / "o.html"}, kFailed,
+          curves + ": kind of file: correlation curves (HDF5), expected UVH5 visibilities");
+  refused({"search", curves, "-o", scratch / "o.csv", "--dms", "1"}, kFailed,
+          curves + ": kind of file: correlation curves (HDF5), expected ");
+  // Cut short, nothing says what it was.
+  for (const std::string& file : {cutout, curves, v}) {
+    const std::string bytes = read_file(file), half = file + ".half.h5";
+    write_file(half, bytes.substr(0, bytes.size() / 2));
+    for (const auto& words : {std::vector<std::string>{"inspect", half},
+                              {"plot", half, "-o", scratch / "o.html"},
+                              fit(half),
+                              autocorrelate(half)})
+      refused(words, kFailed,
+              half + ": HDF5 that cannot be read, expected a whole file; it may be cut short");
+  }
+}
+#endif
 
 TEST_F(MixedUp, OneOfAThingIsNotSeveral) {
   DadaFile one;

@@ -166,7 +166,11 @@ TEST_F(MonitorCommand, TopRefusesWhatIsNoStatus) {
     EXPECT_EQ(result.status, kFailed) << answer << result.out;
     EXPECT_NE(result.err.find("no status"), std::string::npos) << result.err;
   }
-  EXPECT_EQ(run({"top", "127.0.0.1:1"}).status, kFailed);  // nobody there
+  for (const char* nobody : {"127.0.0.1:1", "1"}) {  // the number of a port is one of this machine
+    const CommandResult nothing = run({"top", nobody});
+    EXPECT_EQ(nothing.status, kFailed);
+    EXPECT_NE(nothing.err.find("127.0.0.1:1/status.json"), std::string::npos) << nothing.err;
+  }
   // Without a port it is the monitor's own, where nobody of this name is.
   const CommandResult no_port = run({"top", "127.255.255.254?token=x"});
   EXPECT_EQ(no_port.status, kFailed);

@@ -60,6 +60,48 @@ TEST_F(PhaseCentre, HasItsCoordinatesInAMeasurementSet) {
       << text;
 }
 
+// 20,000 samples of 0.78125 us: 15.625 ms.
+TEST_F(PhaseCentre, DelaysThatLeaveNoDataAreRefusedAndLongOnesSaid) {
+  const auto with_delay = [&](const std::string& delay_s) {
+    std::string delays = "phase_centre = \"Zenith\"\nra_deg = 0\ndec_deg = 0\n";
+    for (const int antenna : {0, 1})
+      delays += "[[delay]]\nantenna = " + std::to_string(antenna) +
+                "\npiece = [{ start = \"2026-03-20T13:00:00\", delay_s = " +
+                (antenna == 1 ? delay_s : "0") + " }]\n";
+    write_file(scratch / "delays.toml", delays);
+    write_file(scratch / "p.toml",
+               correlate_pipeline(scratch / "in.dada", scratch / "v.uvh5",
+                                  "channels = 16\ndelays_path = \"" + (scratch / "delays.toml") +
+                                      "\"\narray_path = \"" + (scratch / "array.toml") + "\"\n",
+                                  "integration_s = 0.01\n"));
+    const std::vector<std::string> command{"correlate",  scratch / "in.dada",
+                                           "-o",         scratch / "v.uvh5",
+                                           "--array",    scratch / "array.toml",
+                                           "--delays",   scratch / "delays.toml",
+                                           "--channels", "16",
+                                           "--overwrite"};
+    return std::vector{
+        run_command(command, scratch.path().string()),
+        run_command({"run", scratch / "p.toml", "--overwrite"}, scratch.path().string())};
+  };
+  for (const char* delay_s : {"50", "-0.0157"})
+    for (const CommandResult& refused : with_delay(delay_s)) {
+      EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
+      const std::string words = std::string("a delay of ") + delay_s + " s of input 1x";
+      EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
+      EXPECT_FALSE(std::filesystem::exists(scratch / "v.uvh5"));
+    }
+  const std::string words =
+      "delays leave 2 inputs without data for more than a hundredth of the "
+      "0.015625 s: the longest is 0.001 s of input 1x";
+  for (const CommandResult& said : with_delay("0.001")) {
+    EXPECT_EQ(said.status, kDone) << said.err;
+    EXPECT_NE(said.err.find(words), std::string::npos) << said.err;
+  }
+  for (const CommandResult& silent : with_delay("0.0001"))
+    EXPECT_EQ(silent.err.find("delays leave"), std::string::npos) << silent.err;
+}
+
 // The sky turns: fringes of data that do not say when they began cannot be rotated.
 TEST_F(PhaseCentre, OfArraysNeedsTheTimeOfTheirBegin) {
   write_file(scratch / "x.npy",

@@ -104,6 +104,10 @@ TEST_F(PhotonsJson, InspectArraysOfCounts) {
   const auto known = json({"inspect", scratch / "s.npy"}, "tautline.inspect.series");
   EXPECT_EQ(known["trials"], 2);
   EXPECT_EQ(known["samples"], 3);
+  // Of the other byte order.
+  const std::string swapped = "{'descr': '>u2', 'fortran_order': False, 'shape': (2, 3), }\n";
+  write_file(scratch / "b.npy", series + swapped + std::string(12, '\0'));
+  EXPECT_EQ(json({"inspect", scratch / "b.npy"}, "tautline.inspect.counts")["type"], "u16");
   // One that is missing does not end it.
   write_file(scratch / "g.zip", std::string("PK\3\4") + std::string(100, '\0'));
   const CommandResult several = inspect({scratch / "none.ptu", scratch / "g.zip", file});

@@ -102,6 +102,10 @@ TEST_F(RecordedGains, AreDividedOutAsThoseOfCorrelate) {
        {std::tuple{"s.dada", "8", 8e-3}, {"s.npy", "8", 8e-3}, {"t.npy", "4", 0.1}}) {
     channelize("x.dada", file, form);
     const FileVisibilities is = correlate(file);
+    EXPECT_EQ(formats::open_visibilities(scratch / "out.uvh5")
+                  ->description()
+                  .extra.at("requantised_bits"),
+              form);
     EXPECT_TRUE(is == of_voltages(form)) << file;
     EXPECT_LT(apart(is, exact), noise) << file;
     nlohmann::json record = record_of(file);
@@ -109,6 +113,62 @@ TEST_F(RecordedGains, AreDividedOutAsThoseOfCorrelate) {
     write_record(file, record);
     EXPECT_GT(apart(correlate(file), exact), 0.5) << file;
   }
+}
+
+TEST_F(RecordedGains, AreMissedWhereTheRecordIs) {
+  const auto missed = [&](const std::string& form, bool gains) {
+    channelize("x.dada", "s.dada", form);
+    const std::vector<std::string> words{"correlate", scratch / "s.dada", "-o",
+                                         scratch / "out.uvh5"};
+    EXPECT_EQ(run(words).err.find("no record beside"), std::string::npos);
+    std::filesystem::rename(scratch / "s.dada", scratch / "moved.dada");
+    const std::string said =
+        run({"correlate", scratch / "moved.dada", "-o", scratch / "out.uvh5"}).err;
+    EXPECT_NE(said.find("moved.dada: no record beside these spectra of tautline"),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(said.find("gains before rounding are not divided out") != std::string::npos, gains)
+        << said;
+  };
+  missed("8", true);
+  missed("off", false);
+}
+
+TEST_F(RecordedGains, AreMissedBesideSpectraOfAPipelineToo) {
+  write_file(scratch / "p.toml",
+             "[voltages]\ntype = \"voltage_files\"\nfiles = \"" + (scratch / "x.dada") +
+                 "\"\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n"
+                 "[s]\ntype = \"spectra_file\"\ninputs = \"f\"\npath = \"" +
+                 (scratch / "s.dada") + "\"\n");
+  run({"run", scratch / "p.toml"});
+  const std::vector<std::string> words{"correlate", scratch / "s.dada", "-o", scratch / "out.uvh5"};
+  EXPECT_EQ(run(words).err.find("no record beside"), std::string::npos);
+  std::filesystem::remove(scratch / "s.dada.json");
+  const std::string said = run(words).err;
+  EXPECT_NE(said.find("no record beside these spectra"), std::string::npos) << said;
+  EXPECT_NE(said.find("gains before rounding are not divided out"), std::string::npos) << said;
+}
+
+// What rounding clipped is in the record alone. 1 % of the components: gains put 7 steps at some 2.6 sigma.
+TEST_F(RecordedGains, WhatWasClippedBeforeIsSaid) {
+  channelize("x.dada", "s.npy", "4");
+  const auto clipped = record_of("s.npy").at("clipped").get<std::uint64_t>();
+  ASSERT_GT(clipped, 0u);
+  const std::vector<std::string> words{"correlate", scratch / "s.npy", "-o", scratch / "out.uvh5"};
+  EXPECT_NE(run(words).out.find(" 0 components clipped in rounding and " + std::to_string(clipped) +
+                                " before,"),
+            std::string::npos);
+  EXPECT_EQ(
+      formats::open_visibilities(scratch / "out.uvh5")->description().extra.at("clipped_before"),
+      std::to_string(clipped));
+  const auto summary = nlohmann::json::parse(
+      run({"--json", "channelize", scratch / "s.npy", "-o", scratch / "fine.npy", "--fine", "4"})
+          .out);
+  EXPECT_EQ(summary["clipped_before"], clipped);
+  EXPECT_EQ(record_of("fine.npy").at("clipped_before"), clipped);
+  const auto of_voltages = nlohmann::json::parse(
+      run({"--json", "correlate", scratch / "x.dada", "-o", scratch / "out.uvh5"}).out);
+  EXPECT_EQ(of_voltages["clipped_before"], 0);
 }
 
 TEST_F(RecordedGains, AreThoseOfARangeOfChannelsAndOfPipelines) {

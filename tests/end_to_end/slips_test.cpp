@@ -220,6 +220,20 @@ TEST_F(Slips, CompareOfSwappedFilesSaysSoAndTonesLeaveNoPowerRatio) {
   const auto found = nlohmann::json::parse(compared.out, nullptr, false);
   ASSERT_TRUE(found.is_object()) << compared.out << compared.err;
   EXPECT_TRUE(found["power_ratio"].is_null()) << compared.out;
+  // Powers alone have nothing to compare; a truth of something else and other visibilities are named.
+  ASSERT_EQ(run({"correlate", scratch / "v.dada", "--array", demo + "array.toml", "--integration",
+                 "0.05", "--autos-only", "-o", scratch / "autos.uvh5"})
+                .status,
+            kDone);
+  expect_said({"compare", scratch / "autos.uvh5", scratch / "v.truth.json"}, kWrongUsage,
+              "no valid product of two antennas, expected cross products; correlate without "
+              "--autos-only");
+  write_file(scratch / "x.truth.json",
+             "{\n \"schema\": \"tautline.simulation.filterbank\",\n \"version\": 1\n}\n");
+  expect_said({"compare", scratch / "v.uvh5", scratch / "x.truth.json"}, kFailed,
+              "this is the truth of a simulated filterbank");
+  expect_said({"compare", scratch / "v.uvh5", scratch / "autos.uvh5"}, kFailed,
+              "kind of file: visibilities (UVH5), expected the .truth.json that simulate wrote");
 }
 #endif
 
@@ -252,6 +266,10 @@ TEST_F(SlipsOfArrays, RatesAndBandsThatCannotBeAreRefused) {
   expect_said(with({"--centre-hz", "1420.4"}), kWrongUsage,
               "--centre-hz: 1420.4 Hz, expected at least half of the band of 1000000 Hz; a number "
               "without a unit is hertz: 1420.4MHz");
+  expect_said(with({"--centre-hz", "1420.4e6MHz"}), kWrongUsage,
+              "--centre-hz: 1.4204e+15 Hz, expected at most 10 THz");
+  expect_said(with({"--centre-hz", "1e9", "--utc-start", "2026-03-20-25:00:00"}), kWrongUsage,
+              "an hour of 0 to 23");
   expect_said(with({"--centre-hz", "1e9", "--bandwidth-hz", "2e6"}), kWrongUsage,
               "--bandwidth-hz: 2000000 Hz, expected 1000000 Hz, that of complex samples at 1000000 "
               "Hz (--rate-hz); leave it out");
@@ -342,9 +360,85 @@ TEST_F(SlipsOfArrays, CountsOfSensorsBeforeTimesAreToldToBeTransposed) {
   expect_said(
       {"autocorrelate", scratch / "c.npy", "-o", scratch / "g.h5", "--bin", "1us", "--memory",
        "64M"},
-      kFailed,
+      kWrongUsage,
       "these are 3000000 sensors of 8 samples, [time][sensor]: an array of [sensor][time] has "
       "to be transposed, numpy.save(\"x.npy\", x.T); else give --memory ");
+}
+
+// A run of a pipeline warns of what is not known as correlate does, and a picture does not make it up.
+#ifdef TAUTLINE_HDF5
+TEST_F(SlipsOfArrays, WhatIsNotKnownIsSaidByEveryCommand) {
+  write_array({4, 4000, 2});
+  const CommandResult command = run(correlate(
+      "x.npy", {"--format", "ci8", "--rate-hz", "1MHz", "--channels", "16", "--integration", "1"}));
+  write_file(scratch / "run.toml", correlate_pipeline(scratch / "x.npy", scratch / "r.uvh5",
+                                                      "channels = 16\n", "integration_s = 1\n"));
+  const CommandResult pipeline = run({"run", scratch / "run.toml", "--set", "voltages.format=ci8",
+                                      "--set", "voltages.rate_hz=1MHz"});
+  for (const CommandResult& result : {command, pipeline}) {
+    EXPECT_EQ(result.status, kDone) << result.err;
+    for (const char* words : {"does not say the sky frequency: frequencies are written as if",
+                              "does not say when it begins: times are written from 1970-01-01",
+                              "antenna positions are unknown and written as zero"})
+      EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
+  }
+  const CommandResult drawn = run({"plot", scratch / "x.npy", "--format", "ci8", "--rate-hz",
+                                   "1MHz", "-o", scratch / "x.html"});
+  ASSERT_EQ(drawn.status, kDone) << drawn.err;
+  const std::string page = read_file(scratch / "x.html");
+  EXPECT_EQ(page.find("1970-01-01"), std::string::npos);
+  EXPECT_NE(page.find("not known"), std::string::npos);
+}
+#endif
+
+// A truth by a pipe is one as by its name; in place of data it is named.
+TEST_F(Slips, TruthsAreNamedForWhatTheyAre) {
+  const std::string csv = scratch / "a.csv", truth = scratch / "a.truth.json";
+  ASSERT_EQ(run({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10",
+                 "--tsamp", "0.001", "--duration", "2", "--pulse", "dm=20,time=1,width=0.01,snr=30",
+                 "-o", scratch / "a.fil"})
+                .status,
+            kDone);
+  ASSERT_EQ(run({"search", scratch / "a.fil", "-o", csv, "--dms", "0:40:5"}).status, kDone);
+  const CommandResult by_name = run({"compare", csv, truth});
+  const CommandResult by_pipe = run_shell(
+      "cat '" + truth + "' | " + command_line({"compare", csv, "-"}), scratch.path().string());
+  EXPECT_EQ(by_name.status, kDone) << by_name.err;
+  EXPECT_EQ(by_pipe.status, kDone) << by_pipe.err;
+  EXPECT_EQ(by_pipe.out, by_name.out);
+  expect_said({"search", truth, "-o", scratch / "b.csv", "--dms", "0:10"}, kFailed,
+              "this is the truth of a simulated filterbank: compare takes it behind");
+}
+
+TEST_F(Slips, AnInterruptedCommandIsNotCalledARun) {
+  const CommandResult result = run_shell(
+      "sleep 2 | timeout -s INT 0.5 '" + command_path() + "' search - -o c.csv --dms 0:10",
+      scratch.path().string());
+  EXPECT_NE(result.err.find("tautline: interrupted; nothing was made of standard input"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST_F(Slips, InspectNamesTheOptionOfASearch) {
+  write_file(scratch / "v.dada", DadaFile().bytes());
+  ASSERT_EQ(run({"channelize", scratch / "v.dada", "-o", scratch / "x.fil", "--channels", "16",
+                 "--stokes", "IQUV"})
+                .status,
+            kDone);
+  const CommandResult result = run({"inspect", scratch / "x.fil"});
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_NE(result.err.find("I alone is taken; a search takes others with --ifs"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST_F(Slips, TypesOfNodesAreListedByName) {
+  const CommandResult one = run({"run", "--types", "correlator"});
+  EXPECT_EQ(one.status, kDone) << one.err;
+  EXPECT_TRUE(one.out.starts_with("correlator: ")) << one.out;
+  EXPECT_EQ(one.out.find("filter_bank: "), std::string::npos) << one.out;
+  expect_said({"run", "--types", "corelator"}, kWrongUsage,
+              "expected with --types a type of nodes");
 }
 
 TEST_F(Slips, ABinThatTheTruthContradictsIsUsedAndSaid) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -109,6 +110,13 @@ TEST_F(TimeTags, PhotonsThatEndBeforeTheClockDoesAreSaid) {
   std::snprintf(words, sizeof words, "x.ptu: the last photon came at %.6g s and the clock ran to",
                 1e-9 * static_cast<double>(ticks_));
   EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  const std::string file = scratch_ / "x.ptu";
+  const CommandResult piped =
+      run_shell("cat '" + file + "' | " +
+                    command_line({"autocorrelate", "-", "--bin", "10us", "--detectors", "1,4", "-o",
+                                  scratch_ / "piped.zip"}),
+                scratch_.path().string());
+  EXPECT_NE(piped.err.find(words + std::strlen("x.ptu")), std::string::npos) << piped.err;
 }
 
 // A tenth of the time between two photons of the brightest detector, rounded down to 1, 2 or 5.

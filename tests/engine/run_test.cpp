@@ -118,7 +118,7 @@ TEST(EngineRun, AForkGivesEachConsumerEverything) {
   Graph graph;
   const NodeId source = graph.add("source", std::make_unique<Counting>(700));
   auto sleepy = std::make_unique<Collecting>(slow);
-  sleepy->pause = [] { sleep_ms(1); };
+  sleepy->pause = [] { sleep_ms(5); };  // longer in all than a busy system holds a thread up
   const NodeId adding = graph.add("adding", std::make_unique<Adding>(-3));
   graph.connect(source, graph.add("slow", std::move(sleepy)));
   graph.connect(source, graph.add("fast", std::make_unique<Collecting>(fast)));
@@ -363,7 +363,7 @@ TEST(EngineRun, TheProfileSaysWhatBoundsTheRun) {
   Came came;
   Graph graph;
   auto sink = std::make_unique<Collecting>(came);
-  sink->pause = [] { sleep_ms(2); };
+  sink->pause = [] { sleep_ms(10); };  // longer in all than a busy system holds a thread up
   const NodeId source = graph.add("source", std::make_unique<Counting>(350));
   const NodeId adding = graph.add("adding", std::make_unique<Adding>(0));
   graph.connect(source, adding);
@@ -426,7 +426,7 @@ TEST(EngineGraph, RefusesWhatCannotRun) {
                          const NodeId source = g.add("source", std::make_unique<Counting>(1));
                          g.connect({source, 2}, g.add("a", adding()));
                        }),
-                       "one of its 1 outputs"));
+                       "a number below 1: it has 1 output"));
   EXPECT_TRUE(contains(message([&](Graph& g) {
                          const NodeId source = g.add("source", std::make_unique<Counting>(1));
                          const NodeId a = g.add("a", adding()), b = g.add("b", adding()),

@@ -150,7 +150,7 @@ TEST_P(Faults, OfSearchesAndCountsAreNamed) {
         if (kind == "trap * ") {
           expect_kernel_named(result);
         } else {
-          EXPECT_TRUE(says(result, " MiB") || says(result, " KiB"));
+          EXPECT_TRUE(says(result, " MiB") || says(result, " KiB") || says(result, " bytes"));
           EXPECT_TRUE(says(result, "lower --memory"));
         }
         if (HasFailure()) return;
@@ -187,7 +187,7 @@ TEST_P(Faults, EveryAllocationThatFindsNoRoomSaysSo) {
         record(GetParam(), "the first allocation (" + kind + ") that finds no room", result);
       EXPECT_TRUE(says(result, "unpack: ") || says(result, "channelize: ") ||
                   says(result, "correlate: "));
-      EXPECT_TRUE(says(result, " MiB") || says(result, " KiB"));
+      EXPECT_TRUE(says(result, " MiB") || says(result, " KiB") || says(result, " bytes"));
       EXPECT_TRUE(says(result, "lower --memory, --channels"));
       if (kind == "memory") {
         EXPECT_TRUE(says(result, " free"));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <span>
@@ -26,7 +25,7 @@ class CutFeed final : public formats::ByteFeed {
     if (random_() % 3 == 0) return 0;  // a stall
     const std::size_t some =
         std::min({to.size(), bytes_.size() - given_, std::size_t{1} + random_() % longest_});
-    std::memcpy(to.data(), bytes_.data() + given_, some);
+    std::ranges::copy(std::as_bytes(std::span(bytes_)).subspan(given_, some), to.begin());
     given_ += some;
     return some;
   }

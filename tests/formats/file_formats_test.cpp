@@ -12,6 +12,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/seeming_kind.h"
+#include "tautline/formats/stream_kind.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -154,6 +155,58 @@ TEST(SeemingKind, IsToldByTheFirstBytes) {
     write_file(folder / "x", bytes);
     EXPECT_EQ(seeming_kind(folder / "x"), kind);
   }
+}
+
+// By as few bytes as prove it, where these do not prove another kind.
+TEST(StreamKind, IsToldByTheFirstBytes) {
+  const auto refused = [](const std::string& bytes, Contents contents, bool complete = false,
+                          const std::string& path = "-") -> std::string {
+    const auto refusal =
+        refusal_of_stream({bytes_of(bytes), path, "standard input", complete}, contents);
+    return refusal ? refusal->what() : "";
+  };
+  const std::string sigproc("\x0c\0\0\0HEADER_START", 16),
+      dada = "HDR_SIZE 4096\n", hdf5 = "\x89HDF\r\n\x1a\n", noise = "\x01\x02\x03\x04";
+  EXPECT_EQ(refused(dada, Contents::filterbanks),
+            "standard input: kind of file: DADA voltages, expected sigproc (.fil, .tim) or PSRFITS "
+            "(.sf, .fits) filterbanks; this is voltage data (DADA): correlate and channelize read "
+            "it");
+  EXPECT_NE(refused(sigproc, Contents::voltages).find("this is a filterbank (sigproc)"),
+            std::string::npos);
+  for (const Contents contents :
+       {Contents::curves, Contents::visibilities, Contents::compared, Contents::any}) {
+    EXPECT_EQ(refused(hdf5, contents, true), "");
+    EXPECT_EQ(refused("", contents, true), "");
+    EXPECT_EQ(refused(noise, contents), "") << "too few bytes";
+    EXPECT_NE(refused(noise, contents, true).find("first bytes: unknown"), std::string::npos);
+  }
+  EXPECT_NE(refused(hdf5, Contents::voltages).find("inspect says what it holds"),
+            std::string::npos)
+      << refused(hdf5, Contents::voltages);
+  const std::string fits = "SIMPLE  =                    T";  // a text, too
+  EXPECT_NE(refused(fits, Contents::curves).find("kind of file: FITS"), std::string::npos);
+  EXPECT_EQ(refused(dada, Contents::voltages), "");
+  EXPECT_EQ(refused(sigproc, Contents::filterbanks), "");
+  // Cards of GUPPI RAW are a text, too.
+  const std::string cards(10'000, 'A');
+  EXPECT_EQ(refused(cards, Contents::voltages), "");
+  EXPECT_NE(refused(cards, Contents::voltages, true), "");
+  // Text: by its words, or by lines of numbers.
+  std::string words = "no table\n", table = "# a comment\n1,2\n";
+  while (words.size() < 5000) words += words;
+  while (table.size() < 5000) table += table;
+  EXPECT_EQ(refused(words.substr(0, 100), Contents::curves), "");
+  for (const Contents contents : {Contents::curves, Contents::compared, Contents::any}) {
+    EXPECT_NE(refused(words, contents).find("kind of file: text"), std::string::npos);
+    EXPECT_EQ(refused(table, contents), "");
+  }
+  for (const Contents contents :
+       {Contents::voltages, Contents::filterbanks, Contents::visibilities})
+    EXPECT_NE(refused(table, contents).find("kind of file: text"), std::string::npos);
+  // By the name, where the bytes say nothing.
+  EXPECT_EQ(refused(noise, Contents::voltages, true, "x.vdif"), "");
+  EXPECT_EQ(refused(noise, Contents::any, true, "x.spc"), "");
+  EXPECT_NE(refused(noise, Contents::filterbanks, true, "x.fil"), "");
 }
 
 // Under the name of its contents, too; and as counts only where the name does not say so.

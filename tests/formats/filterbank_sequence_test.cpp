@@ -83,6 +83,27 @@ TEST_F(FilterbankSequence, OverlapsAndDisagreementAreRefused) {
   EXPECT_THROW(open_filterbank({}), core::Error);
 }
 
+// Dedispersed series of bytes are channels of floats, as others are.
+TEST_F(FilterbankSequence, SeriesOfBytesAreReadTogether) {
+  std::vector<std::string> paths;
+  for (const int dm : {20, 10}) {
+    tests::SigprocBytes header;
+    header.word("HEADER_START").integer("data_type", 2).real("fch1", 1500).real("foff", -1);
+    header.integer("nchans", 1).integer("nbits", 8).integer("nifs", 1).real("refdm", dm);
+    header.real("tstart", 58000.25).real("tsamp", kTsamp).word("HEADER_END");
+    std::vector<char> data;
+    for (int k = 0; k < 50; ++k) data.push_back(static_cast<char>(dm + 4 * k));
+    paths.push_back(folder_ / (std::to_string(dm) + ".tim"));
+    tests::write_bytes(paths.back(), header.data(data).bytes());
+  }
+  const auto reader = open_filterbank(paths);
+  EXPECT_EQ(reader->description().trial_dms, (std::vector<double>{10, 20}));
+  const auto values = tests::read_filterbank(*reader, random_, 7);
+  ASSERT_EQ(values.size(), 100u);
+  for (std::size_t k = 0; k < 100; ++k)
+    ASSERT_EQ(values[k], static_cast<double>((k % 2 == 0 ? 10 : 20) + 4 * (k / 2)));
+}
+
 TEST(ExactDouble, RatiosThatWritersMeant) {
   EXPECT_EQ(core::simplest_ratio(0.000512), (core::Rational{8, 15625}));
   EXPECT_EQ(core::simplest_ratio(1.0 / 30000), (core::Rational{1, 30000}));

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tautline/core/error.h"
 #include "tests/formats/cut_feed.h"
 #include "tests/support/error_of.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/filterbank_reader.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -43,6 +44,19 @@ TEST(InputFile, GivesTheFilesBytes) {
     EXPECT_TRUE(expected == size || room[expected] == std::byte{0xA5});
     EXPECT_EQ(got.front(), std::byte{0xA5});
   }
+}
+
+TEST(InputFile, SaysWhatAFolderIs) {
+  const tests::ScratchFolder scratch;
+  std::filesystem::create_directories(scratch / "sky.ms");
+  const auto said = [](const std::string& path) {
+    return std::string(tests::error_of([&] { const InputFile file(path); }).what());
+  };
+  EXPECT_NE(said(scratch / "sky.ms").find("kind of file: a folder"), std::string::npos);
+  std::ofstream(scratch / "sky.ms/table.dat") << "x";
+  EXPECT_NE(said(scratch / "sky.ms").find("a Measurement Set"), std::string::npos);
+  const core::Error error = tests::error_of([&] { open_filterbank({scratch / "sky.ms"}, {}); });
+  EXPECT_NE(std::string(error.what()).find("a Measurement Set"), std::string::npos) << error.what();
 }
 
 TEST(InputFile, NamesItsEndWhereItBecameShorter) {

@@ -1,16 +1,22 @@
 // The outputs that a program leaves that must end at once.
 #include "tautline/formats/partial_file.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
+#include <string>
+#include <thread>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/output_folder.h"
@@ -26,6 +32,26 @@ std::string content_of(const std::string& path) {
   std::ifstream(path, std::ios::binary)
       .read(text.data(), static_cast<std::streamsize>(text.size()));
   return text;
+}
+
+// A program that waits for a result opens it as soon as it has its name, with a shared lock, as HDF5 does.
+TEST(PartialFiles, AreFreeWhenTheyHaveTheirName) {
+  const tests::ScratchFolder scratch;
+  int refused = 0;
+  for (int k = 0; k < 300; ++k) {
+    const std::string path = scratch / (std::to_string(k) + ".uvh5");
+    PartialPath name(path, false, PartialPath::Makes::file);
+    std::ofstream(name.partial()) << "data";
+    name.lock();
+    std::jthread reader([&] {
+      int file = -1;
+      while (file < 0) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      refused += ::flock(file, LOCK_SH | LOCK_NB) != 0 ? 1 : 0;
+      ::close(file);
+    });
+    name.finish();
+  }
+  EXPECT_EQ(refused, 0);
 }
 
 TEST(PartialFiles, AreGoneWhenTheProcessEndsAtOnce) {
@@ -164,6 +190,29 @@ TEST(PartialFiles, TakeTheFoldersThatWereMadeForThemWithThem) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch / "there"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "holds/notes.txt"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "given_up"));
+}
+
+// As a thread does that makes the tables of a Measurement Set when the program must end.
+TEST(PartialFiles, FoldersThatAreBeingFilledAreRemoved) {
+  const tests::ScratchFolder scratch;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const PartialPath tables(scratch / "x.ms", false);
+    std::filesystem::create_directory(tables.partial());
+    std::atomic<int> made = 0;
+    for (int thread = 0; thread < 8; ++thread)
+      std::thread([&] {
+        while (std::ofstream(fmt::format("{}/{}", tables.partial(), made++))) {
+        }
+      }).detach();
+    while (made < 1000) std::this_thread::yield();
+    remove_partial_files();
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
 // Space is reserved ahead of what is written.

@@ -51,7 +51,7 @@ def interferometry(source, command, folder, checks):
         return
     real, imaginary, error = map(float, numbers.groups())
     true = 0.2 / 1.2
-    checks.that(0 < error < 0.01 and abs(real - true) < 5 * error + 0.01 * true and abs(imaginary) < 5 * error,
+    checks.that(0 < error < 0.01 and abs(real - true) < 6 * error + 0.01 * true and abs(imaginary) < 6 * error,
                 f"coefficient {real} {imaginary} +- {error} where {true:.4f} was simulated")
 
 

@@ -101,7 +101,7 @@
     if (shown(key) && faint(getComputedStyle(key).backgroundColor, behind(key.parentElement), 3)) say("a curve's colour is faint", named(key));
 
   // Axes: a name with a unit, ticks that can be read.
-  const pure = /^(G|S\/N|channel|input|sensor|row|column|residual over standard error|residual of G|correlation coefficient|antenna|reduced χ²|N|G\(0\)|UTC.*)$/i;
+  const pure = /^(G|S\/N|channel|input|sensor|curve|row|column|residual over standard error|residual of G|correlation coefficient|antenna|reduced χ²|N|G\(0\)|UTC.*)$/i;
   const withUnit = (text) => /\S \([^()]*[^\s()][^()]*\)$/.test(text) || pure.test(text) || /\(.*[²³⁻µ°%].*\)$/.test(text);
   const isNumber = (text) => /^[−-]?[\d.,]+(e[−-]?\d+)?( ?[a-zµ°%]+)?$/.test(text);
   const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5 &&
@@ -180,6 +180,10 @@
     judge(chart, text(".dygraph-xlabel"), text(".dygraph-ylabel"), boxes, chart.closest(".card").getBoundingClientRect(), "");
     for (const axis of ["x", "y"])
       if (!chart.querySelector(`.dygraph-axis-label-${axis}`)) say(`no tick on the axis ${axis}`, named(chart));
+    const across = chart.querySelector(".dygraph-xlabel");
+    if (across && across.textContent === "curve")  // they are numbered
+      for (const label of chart.querySelectorAll(".dygraph-axis-label-x"))
+        if (!/^\d+$/.test(label.textContent)) say(`a tick at curve ${label.textContent}`, named(chart));
   }
   // A picture's or scatter's colours: what they mean, with the numbers at both ends.
   for (const card of document.querySelectorAll("figure.card")) {

@@ -96,13 +96,29 @@ class Maker:
                       "--report", "parts.html")
         return "parts.html"
 
+    def fringes_without_data(self):
+        """Two antennas, one of which received nothing."""
+        self.write("pair.toml", ARRAY + "".join(
+            f'[[antenna]]\nname = "ant{k}"\nenu_m = [{100.0 * k}, 0.0, 0.0]\nfeeds = ["x"]\n' for k in range(2)))
+        self.write("dead.toml", 'centre_hz = 154.88e6\nbandwidth_hz = 80e3\n')
+        self.tautline("simulate", "voltages", "--array", "pair.toml", "--scene", "dead.toml", "--duration", 0.25, "--seed",
+                      self.seed, "-o", "dead.dada")
+        data = bytearray((self.folder / "dead.dada").read_bytes())
+        for part in (2, 3):  # re and im of the second antenna
+            data[4096 + part::4] = bytes(len(data[4096 + part::4]))
+        (self.folder / "dead.dada").write_bytes(data)
+        self.tautline("correlate", "dead.dada", "--array", "pair.toml", "--channels", 16, "--integration", 0.05, "-o",
+                      "dead.uvh5", "--report", "dead.html")
+        return "dead.html"
+
     def filterbank(self, name, duration, *more):
         self.tautline("simulate", "filterbank", "--nchans", 64, "--fch1", 1500, "--foff", -4, "--tsamp", 1e-3, "--duration",
                       duration, "--seed", self.seed, "-o", name, *more)
 
     def pulses(self):
         if not (self.folder / "pulses.fil").exists():
-            self.filterbank("pulses.fil", 20, "--random-pulses", "count=8,dm=5:290,width=0.002:0.02,snr=9:40")
+            self.filterbank("pulses.fil", 20, "--pulse", "dm=60,time=2,width=0.01,snr=30", "--random-pulses",
+                            "count=8,dm=5:290,width=0.002:0.02,snr=9:40")
 
     def candidates(self):
         self.pulses()
@@ -153,6 +169,19 @@ class Maker:
         self.photons("one", 1, 4)
         self.tautline("fit", "one.h5", "-o", "one.csv", "--model", "3d", "--report", "one.html", status=(0, 3))
         return "one.html"
+
+    def fit_of_two(self):
+        """Maps of sensors without a shape are charts over their numbers."""
+        self.photons("two", 2, 4)
+        self.tautline("fit", "two.h5", "-o", "two.csv", "--model", "3d", "--report", "two.html", status=(0, 3))
+        return "two.html"
+
+    def fit_of_files(self):
+        """Curves of several files are named by these."""
+        self.photons("one", 1, 4)
+        self.photons("two", 2, 4)
+        self.tautline("fit", "one.h5", "two.h5", "-o", "files.csv", "--model", "3d", "--report", "files.html", status=(0, 3))
+        return "files.html"
 
     def fit_of_many(self):
         self.photons("many", 16, 4)

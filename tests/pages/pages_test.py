@@ -21,9 +21,9 @@ SKIPPED = 77
 VIEWS = (((400, "light"), (1280, "dark"), (400, "dark")), ((2560, "light"), (2560, "dark"), (1280, "light")))
 PAPER = 718  # CSS pixels of an A4 sheet between margins of 1 cm
 
-PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_integrations, Maker.warnings, Maker.candidates,
-         Maker.candidates_of_beams, Maker.candidates_of_padded_data, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
-         Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_a_padded_filterbank, Maker.figure_of_flags,
+PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.fringes_without_data, Maker.one_input, Maker.parts_of_integrations, Maker.warnings, Maker.candidates,
+         Maker.candidates_of_beams, Maker.candidates_of_padded_data, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_two,
+         Maker.fit_of_files, Maker.fit_of_many, Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_a_padded_filterbank, Maker.figure_of_flags,
          Maker.figure_of_trials, Maker.figure_of_uneven_trials, Maker.figure_of_a_series, Maker.figure_of_a_sigproc_series,
          Maker.figure_of_candidates, Maker.figure_of_events, Maker.figure_of_a_cutout, Maker.figure_of_microtimes, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
          Maker.figure_of_a_curve, Maker.figure_of_many_curves, Maker.figure_of_a_fit, Maker.figure_of_tags, Maker.figure_of_a_pair, Maker.fit_of_a_pair,
@@ -61,15 +61,20 @@ EXPECTED = {
     "parts_of_integrations": {INTEGRATION + "[2].textContent": "3 of them on average, cut short of 1 s",
                               f"Math.abs(parseFloat({INTEGRATION}[1].textContent) - 250) < 10": True},
     "fringes": {"/ Channel 0 is flagged, .* ends of the band/.test(document.querySelector('#fringes .section-head p').textContent)": True},
+    "fringes_without_data": {
+        "[...document.querySelectorAll('#fringes .facts dt')].find((one) => one.textContent === \"Fringe's S/N\").nextSibling.textContent": "–"},
     "noisy_baselines": {"document.querySelector('#fringes .facts dd').textContent": "0x – 1x"},
     "fit_of_one": {ERROR_BARS: True, "document.getElementById('maps').hidden": True},
+    "fit_of_files": {"[...document.querySelectorAll('#table tbody tr')].slice(0, 3).map((one) => one.cells[0].textContent.split(':')[0])": ["one", "two", "two"],
+                     "document.querySelector('#maps .dygraph-xlabel').textContent": "curve",
+                     "/hatched|grey/.test(document.querySelector('#maps p').textContent)": False},
     "fit_of_many": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 6},
     "doubtful_fits": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 0},
     # Of 16 s, in DM and in S/N against time.
     "candidates": {SCATTERS: [[], [], []]},
     "candidates_of_padded_data": {
         SCATTERS: [[[0.06, 0.16], [0.5, 0.5], [0.84, 0.94]], [], [[0.06, 0.16], [0.5, 0.5], [0.84, 0.94]]],
-        "/Grey: no data. A grey line: files/.test(document.querySelector('#overview p').textContent)": True,
+        "/Grey: no data. A grey line: the level/.test(document.querySelector('#overview p').textContent)": True,
         FACT.format("steps of level"): "1", FACT.format("samples without data"): "3000"},
     "candidates_of_beams": {"[...document.querySelectorAll('td')].some((one) => one.textContent === '3 (many)')": True},
     "warnings": {"document.querySelectorAll('.warning li').length >= 2": True},
@@ -92,7 +97,7 @@ EXPECTED = {
 
 def comes_true(chromium, question, answer):
     """Pictures are decoded and drawn beside the page's own work: on a busy machine after it has settled."""
-    for _ in range(50):
+    for _ in range(300):
         if chromium.run(question) == answer:
             return True
         time.sleep(0.1)

@@ -43,12 +43,13 @@ TEST(PartToRead, IsOfWholeBlocksAndAtMost64MiB) {
 
 TEST(TimeReading, EndsWithTheStreamAndAfterHalfASecond) {
   int calls = 0;
+  const auto start = core::Clock::now();
   const auto load = time_reading(kRate_hz, [&]() -> std::size_t {
     std::this_thread::sleep_for(kRest);
     return ++calls > 7 ? 0 : 10;
   });
   ASSERT_TRUE(load);
-  EXPECT_EQ(calls, 8);
+  EXPECT_TRUE(calls == 8 || core::seconds_since(start) >= 0.5) << calls;
   EXPECT_GE(load->seconds, 8e-3 / 70 * kRate_hz);
   EXPECT_FALSE(time_reading(kRate_hz, [] { return std::size_t{0}; }));
   calls = 0;

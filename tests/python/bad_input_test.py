@@ -300,10 +300,12 @@ def test_other_threads_run_meanwhile(rng: np.random.Generator) -> None:
     thread = threading.Thread(target=count)
     thread.start()
     own = rate_of(lambda: time.sleep(0.3))
-    beside = rate_of(lambda: tl.dedisperse(x, np.arange(0, 200.0), frequencies=MHZ, sample_time_s=1e-3))
+    # Of three, since the machine may be busy.
+    dedisperse = lambda: tl.dedisperse(x, np.arange(0, 200.0), frequencies=MHZ, sample_time_s=1e-3)  # noqa: E731
+    free = any(rate_of(dedisperse) > own / 20 for _ in range(3))
     done.set()
     thread.join()
-    assert beside > own / 20
+    assert free
 
 
 def child(name: str, x: Any, queue: Any) -> None:
@@ -422,3 +424,22 @@ def test_two_numbers_are_no_range_of_dms(rng: np.random.Generator) -> None:
     with pytest.raises(tl.ConfigError, match="^dms: 400:0, expected"):
         tl.search(x, "400:0", **known)
     assert tl.search(x, [0, 4], threshold=30, **known).facts["trials"] == 2
+    for falling in ([4, 0], [0, 4, 4], np.arange(20, 0, -1)):
+        with pytest.raises(tl.ConfigError, match=r"^dms: \d+ after \d+, expected rising numbers; numpy.unique\(dms\)"):
+            tl.search(x, falling, **known)
+    with pytest.raises(tl.ConfigError, match=r"numpy.arange\(0, 400, STEP\) is a range, \[0, 400\] two trials"):
+        tl.dedisperse(x, (0, 400), **known)
+    with pytest.raises(tl.ConfigError, match=r"^dms: 0:400, expected numbers, .*numpy.arange\(LOW, HIGH, STEP\)"):
+        tl.dedisperse(x, "0:400", **known)
+    assert tl.dedisperse(x, [0, 4], **known).shape[0] == 2
+
+
+@pytest.mark.parametrize("sample_time_s", [1, 256, 256.5])
+def test_microseconds_given_for_seconds_are_named(rng: np.random.Generator, sample_time_s: float) -> None:
+    x = rng.normal(100, 10, (2000, MHZ.size)).astype(np.float32)
+    with pytest.raises(tl.ConfigError, match="^sample_time_s: .* of microseconds give a text, as 256us"):
+        tl.search(x, [0], frequencies=MHZ, sample_time_s=sample_time_s)
+    with pytest.raises(tl.ConfigError, match="^sample_time_s: "):
+        tl.detect(x[:, 0], sample_time_s=sample_time_s)
+    wide = 64 * sample_time_s  # samples may be the unit
+    assert tl.detect(x[:, 0], sample_time_s=sample_time_s, max_width_s=wide, threshold=30).size == 0

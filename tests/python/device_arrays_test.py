@@ -1,10 +1,14 @@
 """What calls make of arrays of a GPU, before the library gets them: no GPU is needed. gpu_test.py runs them on one."""
+import sys
+import types
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 import tautline as tl
 from tautline import _tautline
+from tautline.stages import detect as detect_stage
 
 MHZ = np.linspace(1500, 1200, 16)
 
@@ -120,6 +124,66 @@ def test_options_for_which_the_host_looks_at_samples_are_refused(name: str, opti
         called(lambda: CALLS[name](GOOD[name], **{option: not value}))
 
 
+def test_pieces_of_series_live_until_the_search_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[Any] = []
+
+    class Plan:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        def execute(self, series: Any) -> None:
+            pieces.append(weakref.ref(series))
+
+        def finish(self) -> None:
+            assert len(pieces) == 4 and all(piece() is not None for piece in pieces)
+            raise Called
+
+    monkeypatch.setattr(detect_stage, "Plan", Plan)
+    with pytest.raises(Called):
+        tl.detect(GpuArray((2, 200_000), "float32"), sample_time_s=1e-3)
+
+
+class CupyArray(GpuArray):
+    pass
+
+
+CupyArray.__module__ = "cupy"
+
+
+@pytest.mark.parametrize("name", ["channelize", "dedisperse"])
+def test_results_of_jax_go_to_no_array_of_another_library(name: str) -> None:
+    with pytest.raises(tl.ConfigError) as caught:
+        OTHERS[name](GpuArray((4000, 16), "float32"), out=CupyArray((2, 4000), "float32"))
+    error = caught.value
+    assert error.field.endswith("out") and "results of jax" in error.limit and error.advice == "leave it out"
+
+
+class InMemory(CupyArray):
+    """An array of cupy's at the addresses of one of the host's."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array.shape, array.dtype.name)
+        self.__cuda_array_interface__ = array.__array_interface__
+
+
+InMemory.__module__ = "cupy"
+
+
+@pytest.mark.parametrize("name", ["channelize", "dedisperse"])
+def test_results_go_to_no_memory_of_the_samples(name: str, rng: np.random.Generator) -> None:
+    memory = np.zeros(1 << 20, np.float32)
+    seen = set()
+    for _ in range(100):
+        first, begin = rng.integers(0, 900_000, 2)
+        x = memory[first : first + 80_000].reshape(5000, 16)[:: rng.choice([1, 3, -1])]
+        out = memory[begin : begin + 40_000].reshape(2, -1)[:, :: rng.choice([1, 2])]
+        with pytest.raises((tl.ConfigError, tl.UnsupportedError)) as caught:  # there is no cuda:3
+            OTHERS[name](InMemory(x), out=InMemory(out))
+        refused = "out: memory of the samples, expected an array of its own" in str(caught.value)
+        assert refused == np.may_share_memory(x, out)
+        seen.add(refused)
+    assert seen == {False, True}
+
+
 OTHERS: dict[str, Any] = {
     "channelize": lambda x, **options: tl.channelize(x, 16, **options),
     "dedisperse": lambda x, **options: tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3, **options),
@@ -157,3 +221,92 @@ def test_where_there_is_no_gpu(name: str) -> None:
     # A tuple is no array to the module, whose own error is the other.
     with pytest.raises((tl.Error, TypeError)):
         CALLS[name](GOOD[name])
+
+
+class Kernels:
+    """In the place of the module's plans on a GPU: what they were given."""
+
+    given: list[Any] = []
+    written = 30
+
+    def __init__(self, *_: Any) -> None:
+        Kernels.given = []
+
+    def cuda(self) -> int:
+        return 3
+
+    def spectra(self, count: int) -> int:
+        return count // 16
+
+    def execute(self, *arguments: Any) -> int:
+        *arrays, stream = arguments
+        Kernels.given.append([one.__dlpack__() for one in arrays] + [stream])
+        return Kernels.written
+
+    def room(self) -> int:
+        return Kernels.written
+
+    def finish(self) -> None: ...
+
+    def take(self) -> Any:
+        return {"dm": np.zeros(0)}, {"missing": 0}
+
+    def latency_samples(self) -> int:
+        return 0
+
+    def max_delay(self) -> int:
+        return 70
+
+    def floats(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def of_jax(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An array as jax's, on a machine with neither jax nor a GPU."""
+
+    class Jax(GpuArray):
+        device = "cuda:3 of jax"
+
+        def __getitem__(self, key: Any) -> Any:
+            return Jax(np.empty(self.shape, self.dtype)[key].shape, self.dtype.name)
+
+    def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+        assert device == Jax.device
+        return Jax(shape, np.dtype(dtype).name)
+
+    Jax.__module__ = "jaxlib._jax"
+    module = types.ModuleType("jax.numpy")
+    module.__dict__["empty"] = empty
+    monkeypatch.setitem(sys.modules, "jax.numpy", module)
+    for stage in ("Channelize", "Dedisperse", "Detect"):
+        monkeypatch.setattr(_tautline, stage + "Plan", Kernels)
+    return Jax
+
+
+def test_arrays_of_jax_are_taken_on_the_default_stream_and_given_back(of_jax: Any) -> None:
+    exported: Any = lambda *shape: ("exported", shape, 1)  # noqa: E731
+    spectra = tl.channelize(of_jax((2, 640), "complex64"), 16)
+    assert isinstance(spectra, of_jax) and spectra.shape == (2, 40, 16) and spectra.dtype == np.complex64
+    assert Kernels.given == [[exported(2, 640), exported(2, 40, 16), 1]]
+    one = tl.channelize(of_jax((640, 2), "int8"), 16, corner_turned=True)
+    assert isinstance(one, of_jax) and one.shape == (16, 40)
+    assert Kernels.given == [[exported(1, 640, 2), exported(16, 1, 40), 1]]
+    series = tl.dedisperse(of_jax((200_000, 16), "uint8"), [0, 2, 4], frequencies=MHZ, sample_time_s=1e-3)
+    assert isinstance(series, of_jax) and series.shape == (3, 199_930) and series.dtype == np.int32
+    assert Kernels.given == [[exported(200_000, 16), exported(3, 199_930), 1]]
+    assert tl.detect(of_jax((3, 100_000), "int32"), sample_time_s=1e-2).size == 0
+    assert Kernels.given == [[exported(3, 65_536), 1], [exported(3, 34_464), 1]]
+
+
+def test_arrays_of_jax_are_no_outputs(of_jax: Any) -> None:
+    with pytest.raises(tl.ConfigError, match="out: an array of jaxlib.*never changed; leave it out"):
+        tl.channelize(of_jax((2, 640), "complex64"), 16, out=of_jax((2, 40, 16), "complex64"))
+    with pytest.raises(tl.ConfigError, match="out: an array of jaxlib.*never changed; leave it out"):
+        tl.dedisperse(of_jax((200, 16), "uint8"), [0], frequencies=MHZ, sample_time_s=1e-3, out=of_jax((1, 130), "int32"))
+
+
+def test_results_of_arrays_of_unknown_libraries_are_refused(of_jax: Any) -> None:
+    of_jax.__module__ = "elsewhere"
+    with pytest.raises(tl.ConfigError, match="an array of elsewhere, expected one of cupy, torch or jax"):
+        tl.channelize(of_jax((2, 640), "complex64"), 16)

@@ -1,5 +1,4 @@
 """Each kept plan, with arrays of every form, threads and forks: right results, or an error that changes nothing."""
-import gc
 import os
 import signal
 import threading
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
+from support import OnDevice, beside_new_arrays, cannot_hold, read_only
 
 MHZ = np.linspace(1500, 1200, 16)
 LONGEST = 2000
@@ -57,18 +57,6 @@ def part(x: Any, name: str, first: int, last: int) -> Any:
     return np.ascontiguousarray(np.take(x, range(first, last), TIME_AXIS[name]))
 
 
-class OnDevice:
-    """An array of a GPU that no library of this machine can read."""
-
-    shape, ndim, dtype = (3, 4), 2, np.dtype(np.float32)
-
-    def __dlpack_device__(self) -> Any:
-        return (2, 0)
-
-    def __dlpack__(self, **_: Any) -> None:
-        raise AssertionError("memory of a device is not touched")
-
-
 @each_plan
 def test_what_is_refused_changes_nothing(name: str, rng: np.random.Generator) -> None:
     x = samples_of(name, rng)
@@ -113,27 +101,12 @@ def test_outputs_that_are_refused(name: str, rng: np.random.Generator) -> None:
     plan = MAKE[name]()
     shape = plan.sums()[0].shape if name == "correlate" else (2, plan.room) if name == "dedisperse" else expected.shape
     good = np.zeros(shape, expected.dtype)
-    read_only = good.copy()
-    read_only.flags.writeable = False
-    bad: dict[str, Any] = {
-        "another type": good.real.astype("float16"),
-        "too short": good[:, : expected.shape[1] - 1],
-        "a row too few": good[:-1],
-        "an axis less": good[0],
-        "backwards": good[::-1],
-        "Fortran's order": np.asfortranarray(good),
-        "every row the same": np.broadcast_to(good[:1], good.shape),
-        "read-only": read_only,
-        "swapped": good.astype(good.dtype.newbyteorder()),
-        "a GPU's": OnDevice(),
-        "text": "out",
-        "a list": [[0]],
-    }
+    bad = cannot_hold(good) | {"too short": good[:, : expected.shape[1] - 1]}
     for what, out in bad.items():
         with pytest.raises((tl.ConfigError, tl.UnsupportedError, TypeError)):
             plan.execute(x, out)
             pytest.fail(what)
-    assert not good.any() and not read_only.any()
+    assert not good.any() and not bad["read only"].any()
     plan.execute(x, good)
     found = good[:, : expected.shape[1]]
     assert found.tobytes() == expected.tobytes()
@@ -149,9 +122,7 @@ def test_rows_apart_read_only_and_misaligned(name: str, rng: np.random.Generator
     raw = np.empty(x.nbytes + 1, np.uint8)
     misaligned = raw[1:].view(x.dtype).reshape(x.shape)
     misaligned[...] = x
-    read_only = x.copy()
-    read_only.flags.writeable = False
-    for one in (apart, read_only):
+    for one in (apart, read_only(x)):
         assert result_of(MAKE[name](), one).tobytes() == expected.tobytes()
         assert np.array_equal(one, x)
     try:
@@ -208,22 +179,9 @@ def test_arrays_and_plans_that_nobody_else_holds(name: str, rng: np.random.Gener
     x = samples_of(name, rng)
     expected = result_of(MAKE[name](), x)
     for _ in range(5):
-        held: Any = {"plan": MAKE[name](), "x": x.copy()}
-        found: list[Any] = []
-        begun = threading.Event()
-
-        def work(held: Any = held, found: Any = found, begun: Any = begun) -> None:
-            begun.set()
-            found.append(result_of(held.pop("plan"), held.pop("x")))
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        assert begun.wait(60)
-        while thread.is_alive():
-            gc.collect()
-            np.full(x.shape, 77, x.dtype)
-        thread.join()
-        assert found[0].tobytes() == expected.tobytes()
+        held: list[Any] = [MAKE[name](), x.copy()]
+        found = beside_new_arrays(lambda held=held: result_of(held.pop(0), held.pop()), x)
+        assert found.tobytes() == expected.tobytes()
 
 
 @each_plan

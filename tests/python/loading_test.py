@@ -194,6 +194,8 @@ def test_series_are_drawn(rng: np.random.Generator, tmp_path: pathlib.Path, kind
         mean, high = level.lines
         assert np.allclose(mean.get_ydata(), x[2].astype(float).reshape(2000, 3).mean(axis=1), rtol=1e-5)
         assert np.array_equal(high.get_ydata(), x[2].reshape(2000, 3).max(axis=1)) and "35" in level.get_title()
+    begin: Any = tl.plot.series(x, [0.0, 10.0, 20.0, 30.0], sample_time_s=TSAMP)
+    assert begin.axes[0].get_ylim() == (0, 35)
     part: Any = tl.plot.series(x[2], sample_time_s=TSAMP, start_s="0.5s", duration_s=0.3)
     (level,) = part.axes
     assert abs(level.lines[0].get_xdata()[0] - 0.5) < 2 * TSAMP and "trial 0" in level.get_title()

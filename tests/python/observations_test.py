@@ -144,7 +144,7 @@ def live(folder: pathlib.Path, observations: str, ticks: Ticks | None = None) ->
 def test_live_ones_begin_and_end_by_the_clock(tmp_path: pathlib.Path) -> None:
     for by_time in (False, True):
         begun, ticks = time.time(), Ticks()
-        clock = f'start = "{utc(2)}"\nstop = "{utc(7)}"' if by_time else "duration_s = 0.3"
+        clock = f'start = "{utc(2)}"\nstop = "{utc(7)}"' if by_time else "duration_s = 1"
         (one,) = live(tmp_path, f"[[observation]]\n{clock}\n", ticks).observations()
         blocks: list[tl.Block] = []
         for block in one:
@@ -152,7 +152,7 @@ def test_live_ones_begin_and_end_by_the_clock(tmp_path: pathlib.Path) -> None:
                 assert time.time() - begun > (1.99 if by_time else 0)
             blocks.append(block)
             time.sleep(0.02)  # so that blocks wait when the clock ends it
-        assert time.time() - begun > (6.99 if by_time else 0.29)
+        assert time.time() - begun > (6.99 if by_time else 0.99)
         values = np.concatenate([block.arrays["x"] for block in blocks])
         assert np.array_equal(values, np.arange(ticks.at)) and ticks.at >= 10  # all that came
         assert one.counters == {}
@@ -162,7 +162,7 @@ def test_its_end_is_heard_while_a_source_waits_for_packets(folder: pathlib.Path)
     text = (folder / "p.toml").read_text().split("[[observation]]")[0]
     packets = f'type = "live_filterbank"\npath = "udp://127.0.0.1:0"\nheader = "{folder}/x.fil"\nwait_s = 100'
     text = text.replace(f'type = "filterbank_files"\nfiles = ["{folder}/x.fil"]', packets)
-    (folder / "live.toml").write_text(f'{text}\n[[observation]]\nstop = "{utc(3)}"\n')
+    (folder / "live.toml").write_text(f'{text}\n[[observation]]\nstop = "{utc(6)}"\n')
     begun = time.time()
     with pytest.raises(tl.Error, match="too little had come"):
         tl.Pipeline(folder / "live.toml").run()

@@ -213,6 +213,8 @@ def test_dm_time_near_the_ends(rng: np.random.Generator, at: Any) -> None:
     x = sky(rng, dm=20.0, at=at)
     figure: Any = tl.plot.dm_time(x, (20.0, at * TSAMP, 8 * TSAMP), frequencies=MHZ, sample_time_s=TSAMP)
     assert np.isfinite(figure.axes[0].lines[0].get_ydata()).all()
+    assert figure.axes[2].get_ylim()[0] == 0  # from DM 0 on
+    assert [axes.get_label() for axes in figure.axes].count("<colorbar>") == 2
 
 
 def test_candidates(rng: np.random.Generator) -> None:

@@ -230,6 +230,17 @@ def test_search_writes_a_list_where_one_is_asked_for(rng: np.random.Generator, t
         tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
 
 
+def test_steps_of_level_are_told(rng: np.random.Generator) -> None:
+    x, mhz, tsamp = sky(rng, 20000, 64)
+    x = rng.normal(100, 10, x.shape)
+    known: Any = {"frequencies": mhz, "sample_time_s": tsamp, "threshold": 9}
+    assert tl.search(x.round().astype(np.uint8), "0:150", **known).facts["level_steps"] == 0
+    step = int(rng.integers(5000, 15000))
+    x[step:] += 20
+    with pytest.warns(tl.DataWarning, match=r"steps at sample \d+\. Nothing is levelled: pulses whose sweep crosses"):
+        assert tl.search(x.round().astype(np.uint8), "0:150", **known).facts["level_steps"] == 1
+
+
 def test_pulses_that_were_put_in_are_marked(rng: np.random.Generator) -> None:
     x, mhz, tsamp = with_pulse(rng)
     x = np.concatenate([rng.normal(100, 10, (20000, 64)).round().clip(0, 255).astype(np.uint8), x])

@@ -1,7 +1,9 @@
-"""Files that tests read, and nodes of their pipelines."""
+"""Files and arrays that tests read, and nodes of their pipelines."""
+import gc
 import pathlib
 import subprocess
 import sys
+import threading
 from fractions import Fraction
 from typing import Any
 
@@ -88,6 +90,63 @@ class Foreign:
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._x.__dlpack__(**options)
+
+
+class OnDevice:
+    """An array of a GPU that no library of this machine can read."""
+
+    shape, ndim, dtype = (3, 4), 2, np.dtype(np.float32)
+
+    def __dlpack_device__(self) -> Any:
+        return (2, 0)
+
+    def __dlpack__(self, **_: Any) -> None:
+        raise AssertionError("memory of a device is not touched")
+
+
+def read_only(x: Any) -> Any:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+def cannot_hold(good: Any) -> dict[str, Any]:
+    """What cannot take the numbers that `good` can."""
+    bad: dict[str, Any] = {
+        "another type": np.zeros(good.shape, np.float64),
+        "a row too few": good[:-1],
+        "an axis less": good[0],
+        "an axis more": good[None],
+        "backwards": good[::-1],
+        "Fortran's order": np.asfortranarray(good),
+        "every row the same": np.broadcast_to(good[:1], good.shape),
+        "read only": read_only(good),
+        "a GPU's": OnDevice(),
+        "text": "out",
+        "a list": [[0]],
+    }
+    if good.itemsize > 1:
+        bad["swapped"] = good.astype(good.dtype.newbyteorder())
+    return bad
+
+
+def beside_new_arrays(work: Any, like: Any) -> Any:
+    """What work() gives in a thread, while memory that it gave back too early would be written by arrays like `like`."""
+    begun = threading.Event()
+    found: list[Any] = []
+
+    def run() -> None:
+        begun.set()
+        found.append(work())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(60)
+    while thread.is_alive():
+        gc.collect()
+        np.full(like.shape, 77, like.dtype)
+    thread.join()
+    return found[0]
 
 
 def torch_tensor(x: Any) -> Any:

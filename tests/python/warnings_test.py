@@ -122,6 +122,7 @@ def test_counts_and_their_fits(rng: np.random.Generator) -> None:
     n[120_000:, 1] = 0
     k, texts = told(lambda: tl.autocorrelate(n, bin_s=1e-4, bins=16, levels=6))
     assert texts and k.facts["counts_stop"]
+    assert 79_000 < k.facts["empty_samples"] <= 80_000  # in whole steps
     r, texts = told(lambda: tl.fit(k, fixed={"kappa": 5}))
     assert one_with(texts, "counts stop") and texts == list(dict.fromkeys(r.warnings))
 

@@ -120,4 +120,37 @@ inline std::vector<std::byte> packet_of(const stream::Capture& capture,
   return packet;
 }
 
+/// Blocks of 5 payloads and a window of 20.
+inline stream::CaptureConfig config_of(const formats::packets::PacketLayout& layout,
+                                       std::size_t antennas = 2) {
+  stream::CaptureConfig config;
+  config.layout = layout;
+  config.shape.samples = 5 * layout.samples();
+  using formats::packets::Meaning;
+  if (layout.field(Meaning::antenna) != nullptr || layout.field(Meaning::input) != nullptr)
+    config.shape.antennas = antennas * layout.extent(formats::packets::AxisName::antenna);
+  config.window_samples = 20 * layout.samples();
+  return config;
+}
+
+/// A capture, its store and its sender.
+struct Bench {
+  explicit Bench(const stream::CaptureConfig& config)
+      : layout(config.layout), capture(config, store) {
+    store.set_block_bytes(capture.block_bytes());
+  }
+  void send(std::uint64_t start, std::uint64_t time) {
+    for (std::size_t flow = 0; flow < flows(); ++flow) send_flow(start, time, flow);
+  }
+  void send_flow(std::uint64_t start, std::uint64_t time, std::size_t flow) {
+    capture.place(packet_of(capture, layout, start, time, flow), capture.placement().source(flow));
+  }
+  std::size_t flows() const { return capture.placement().flows(); }
+  const stream::CaptureCounters& counters() const { return capture.counters(); }
+
+  formats::packets::PacketLayout layout;
+  KeepingStore store;
+  stream::Capture capture;
+};
+
 }  // namespace tautline::tests

@@ -1,7 +1,6 @@
-// Wraps, jumps, restarts, hostile packets: what the grid does not have.
+// Wraps of counters, short streams, packets of others, windows: what the grid does not have.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,7 +10,6 @@
 #include "tautline/core/error.h"
 #include "tests/stream/capture_support.h"
 #include "tests/support/error_of.h"
-#include "tests/support/seed.h"
 
 namespace {
 
@@ -20,36 +18,6 @@ using namespace tautline::tests;
 using formats::packets::PacketLayout;
 using stream::Capture;
 using stream::CaptureConfig;
-
-CaptureConfig config_of(const PacketLayout& layout, std::size_t antennas = 2) {
-  CaptureConfig config;
-  config.layout = layout;
-  config.shape.samples = 5 * layout.samples();
-  using formats::packets::Meaning;
-  if (layout.field(Meaning::antenna) != nullptr || layout.field(Meaning::input) != nullptr)
-    config.shape.antennas = antennas * layout.extent(formats::packets::AxisName::antenna);
-  config.window_samples = 20 * layout.samples();
-  return config;
-}
-
-// A capture, its store and its sender.
-struct Bench {
-  explicit Bench(const CaptureConfig& config) : layout(config.layout), capture(config, store) {
-    store.set_block_bytes(capture.block_bytes());
-  }
-  void send(std::uint64_t start, std::uint64_t time) {
-    for (std::size_t flow = 0; flow < flows(); ++flow) send_flow(start, time, flow);
-  }
-  void send_flow(std::uint64_t start, std::uint64_t time, std::size_t flow) {
-    capture.place(packet_of(capture, layout, start, time, flow), capture.placement().source(flow));
-  }
-  std::size_t flows() const { return capture.placement().flows(); }
-  const stream::CaptureCounters& counters() const { return capture.counters(); }
-
-  PacketLayout layout;
-  KeepingStore store;
-  Capture capture;
-};
 
 // Starts 3 payloads before the wrap, loses those around it, and goes on for 100.
 void expect_exact_across_wrap(const PacketLayout& layout, bool start_is_known) {
@@ -120,57 +88,6 @@ TEST(Capture, HalfYearsOfVdifFollowOn) {
       }
       EXPECT_EQ(samples, times * layout.samples());
     }
-}
-
-TEST(Capture, JumpsNeedSeveralPackets) {
-  Bench bench(config_of(small_layout(48)));
-  const std::uint64_t start = 1000;
-  for (std::uint64_t time = 0; time < 10; ++time) bench.send(start, time);
-  // A few packets far ahead and far back are not believed.
-  bench.send(start, 1'000'000);
-  bench.send(start, 10);
-  for (std::size_t k = 0; k < 7; ++k) bench.send_flow(start, 5'000'000 + 100 * k, 0);
-  bench.send(start, 11);
-  for (std::uint64_t time = 12; time < 40; ++time) bench.send(start, time);
-  EXPECT_EQ(bench.counters().early, 9u);
-  EXPECT_EQ(bench.counters().jumps, 0u);
-  EXPECT_EQ(bench.counters().missing, 0u);
-  // The whole array 1000 payloads later: all packets are taken, those between are missing.
-  for (std::uint64_t time = 1040; time < 1060; ++time) bench.send(start, time);
-  bench.capture.finish();
-  EXPECT_EQ(bench.counters().jumps, 1u);
-  EXPECT_EQ(bench.counters().early, 9u);
-  EXPECT_EQ(bench.counters().missing, 1000 * bench.flows());
-  EXPECT_EQ(bench.counters().accepted, 60 * bench.flows());
-  EXPECT_EQ(bench.counters().sent(), 1060 * bench.flows() + 9);
-  const auto& last = bench.store.blocks.back();
-  EXPECT_EQ(last.segment, 1u);
-  EXPECT_EQ(last.start_count, start + 1040 * bench.layout.step);
-  EXPECT_TRUE(last.valid.all_valid());
-}
-
-TEST(Capture, SenderThatBeginsAgainIsFollowed) {
-  Bench bench(config_of(small_layout(48)));
-  for (std::uint64_t time = 0; time < 30; ++time) bench.send(1'000'000, time);
-  for (std::uint64_t time = 0; time < 30; ++time) bench.send(0, time);
-  bench.capture.finish();
-  EXPECT_EQ(bench.counters().accepted, 60 * bench.flows());
-  EXPECT_EQ(bench.counters().sent(), 60 * bench.flows());
-  EXPECT_EQ(bench.counters().jumps, 1u);
-  EXPECT_EQ(bench.store.blocks.back().segment, 1u);
-  EXPECT_EQ(bench.store.blocks.back().start_count, 0u);
-}
-
-TEST(Capture, ClockOfOneAntennaThatDisagreesIsNotFollowed) {
-  Bench bench(config_of(small_layout(48), 4));
-  for (std::uint64_t time = 0; time < 200; ++time)
-    for (std::size_t flow = 0; flow < bench.flows(); ++flow)
-      bench.send_flow(flow == 3 && time > 20 ? 40'000'000 : 0, time, flow);
-  bench.capture.finish();
-  EXPECT_EQ(bench.counters().jumps, 0u);
-  EXPECT_EQ(bench.counters().accepted, 3 * 200 + 21u);
-  EXPECT_EQ(bench.counters().early, 179u);
-  EXPECT_EQ(bench.counters().missing, 179u);
 }
 
 TEST(Capture, ShortStreamsAreGivenOn) {
@@ -335,115 +252,6 @@ TEST(Capture, BlocksMayBeLongerThanTheCountersPeriod) {
   EXPECT_EQ(bench.counters().jumps, 0u);
   ASSERT_EQ(bench.store.blocks.size(), 3u);
   EXPECT_EQ(bench.store.blocks[2].first, 200'000u);
-}
-
-// Random bytes, and packets of ours with some bytes changed or the end cut off: counted, never outside their memory.
-TEST(CaptureHostile, RandomBytesAreCounted) {
-  auto random = generator();
-  Bench bench(config_of(small_layout(48)));
-  std::uint64_t sent = 0, good = 0;
-  std::vector<std::byte> packet;
-  for (std::uint64_t time = 0; time < 2000; ++time) {
-    for (std::size_t flow = 0; flow < bench.flows(); ++flow, ++good) bench.send_flow(5, time, flow);
-    for (int k = 0; k < 3; ++k, ++sent) {
-      const bool ours = random() % 2 == 0;  // by its first bytes and its length
-      packet.resize(ours ? 16 + bench.layout.part_bytes() : random() % 100);
-      for (std::byte& byte : packet) byte = static_cast<std::byte>(random());
-      if (ours) {
-        packet[0] = std::byte{0x74};
-        packet[1] = std::byte{0x61};
-      }
-      bench.capture.place(packet);
-    }
-  }
-  bench.capture.finish();
-  EXPECT_EQ(bench.counters().accepted, good);
-  EXPECT_EQ(bench.counters().sent(), good + sent);
-  EXPECT_EQ(bench.counters().invalid(), sent);
-}
-
-// A flipped bit of a header costs the place of its packet and no other; bits that no field has cost nothing.
-TEST(CaptureHostile, FlippedBitsOfHeadersLoseTheirPlaceAlone) {
-  auto random = generator();
-  const PacketLayout layout = small_layout(48);
-  constexpr std::uint64_t kSentTimes = 60;
-  for (std::size_t bit = 0; bit < 8 * layout.header_bytes; ++bit) {
-    const bool unused = bit >= 48 && bit < 80;
-    Bench bench(config_of(layout));
-    // So far from the end that no time behind it is counted, where a counter is ahead by less than the window.
-    const std::uint64_t start = random() >> 17, hit = 10 + random() % 30;
-    const std::size_t hit_flow = random() % bench.flows();
-    for (std::uint64_t time = 0; time < kSentTimes; ++time)
-      for (std::size_t flow = 0; flow < bench.flows(); ++flow) {
-        auto packet = packet_of(bench.capture, layout, start, time, flow);
-        if (time == hit && flow == hit_flow) packet[bit / 8] ^= std::byte{0x80} >> bit % 8;
-        bench.capture.place(packet);
-      }
-    bench.capture.finish();
-    const auto& c = bench.counters();
-    const std::uint64_t places = kSentTimes * bench.flows(), refused = unused ? 0 : 1;
-    EXPECT_EQ(c.accepted, places - refused) << bit;
-    EXPECT_EQ(c.missing, refused) << bit;
-    EXPECT_EQ(c.late + c.duplicate + c.invalid(), refused) << bit;
-    EXPECT_EQ(c.jumps, 0u) << bit;
-    const std::size_t payload_samples = layout.samples(), at = hit * payload_samples;
-    std::uint64_t valid = 0;
-    for (const auto& block : bench.store.blocks) {
-      valid += block.valid.count();
-      if (at < block.first || at >= block.first + block.samples) continue;
-      const auto& box = bench.capture.placement().box(hit_flow);
-      using formats::packets::AxisName;
-      const std::size_t row = box.begin(AxisName::channel) * 4 + box.begin(AxisName::antenna) * 2;
-      EXPECT_EQ(block.valid.valid(row, at - block.first), unused) << bit;
-    }
-    EXPECT_EQ(valid, c.accepted * payload_samples * 2 * 2) << bit;  // channels, polarisations
-  }
-}
-
-TEST(CaptureHostile, DamagedPacketsOfEveryPreset) {
-  auto random = generator();
-  for (const std::string_view name : formats::packets::preset_names()) {
-    const PacketLayout layout = formats::packets::read_layout(std::string(name));
-    Bench bench(config_of(layout));
-    const std::size_t memory = bench.capture.bytes();
-    std::uint64_t time = 0;
-    for (int k = 0; k < 600; ++k, ++time) {
-      auto packet = packet_of(bench.capture, layout, 0, time, random() % bench.flows());
-      const std::uint64_t how = random() % 4;
-      if (how == 0) packet.resize(random() % packet.size());
-      for (std::uint64_t n = how == 1 ? 1 + random() % 4 : 0; n > 0; --n)
-        packet[random() % std::min<std::size_t>(packet.size(), 80)] =
-            static_cast<std::byte>(random());
-      if (how == 2) time += random() % 30;
-      // On the heap and no longer than it is, so that a sanitizer sees every byte read outside.
-      const std::vector<std::byte> exact(packet.begin(), packet.end());
-      bench.capture.place(exact, random() % 16 == 0 ? random() : 0);
-    }
-    bench.capture.finish();
-    EXPECT_LE(bench.store.most_open(), bench.capture.open_blocks()) << name;
-    EXPECT_EQ(bench.capture.bytes(), memory) << name;
-    bench.store.blocks.clear();
-  }
-}
-
-// A sender of well-formed packets with any counter can move the stream on, but neither memory nor time runs away.
-TEST(CaptureHostile, CountersFromAnywhere) {
-  auto random = generator();
-  for (const std::size_t bits : {16u, 48u, 64u}) {
-    Bench bench(config_of(small_layout(bits, 1)));
-    std::uint64_t sent = 0;
-    for (int k = 0; k < 3000; ++k) {
-      const std::uint64_t start = random() >> random() % 64;
-      const std::uint64_t run = random() % 20;
-      for (std::uint64_t time = 0; time < run; ++time, ++sent)
-        bench.send_flow(start, time, random() % bench.flows());
-    }
-    bench.capture.finish();
-    const auto& c = bench.counters();
-    EXPECT_EQ(c.accepted + c.late + c.duplicate + c.invalid(), sent);
-    EXPECT_LE(bench.store.most_open(), bench.capture.open_blocks());
-    EXPECT_GT(c.jumps, 0u);
-  }
 }
 
 }  // namespace

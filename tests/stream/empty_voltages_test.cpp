@@ -291,7 +291,7 @@ TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   }
   EXPECT_GT(stretches, 100u);
   EXPECT_GT(across, 20u);
-  EXPECT_GT(together, 5u);  // about 30
+  EXPECT_GT(together, 0u);  // about 60; none once in 10^7 runs
   EXPECT_GT(short_ones, 100u);
 }
 

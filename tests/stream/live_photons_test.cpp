@@ -108,6 +108,27 @@ TEST_P(LiveTags, DamagedOnesAreThoseOfTheFileInReadingsOfAnySize) {
   expect_those_of_the_file(bytes, live, photons);
 }
 
+// Whole records, or a part of one, behind as many as the header states: left out and counted, as of the file.
+TEST_P(LiveTags, BytesBehindTheRecordsAreSaid) {
+  std::string bytes = tests::tag_file(GetParam().code, tags_.words);
+  const std::size_t records_end = bytes.size(), spare = 1 + random_() % 100'000;
+  bytes.append(spare, static_cast<char>(random_()));
+  auto input = std::make_unique<LiveInput>(fifo_, std::size_t{1} << 20, std::stop_token());
+  std::jthread writing([&, writer = open(fifo_.c_str(), O_WRONLY | O_CLOEXEC)] {
+    put(writer, bytes);
+    close(writer);
+  });
+  LivePhotons live(std::move(input));
+  std::vector<Photon> photons;
+  while (!live.ended()) take(live, photons, 1 + random_() % 9000);
+  expect_those_of_the_file(bytes, live, photons);
+  EXPECT_EQ(live.damage().trailing_bytes, spare);
+  ASSERT_EQ(live.damage().messages.size(), 1u);
+  const std::string words =
+      fmt::format("bytes behind the records, byte {}: {},", records_end, spare);
+  EXPECT_NE(live.damage().messages[0].find(words), std::string::npos) << live.damage().messages[0];
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, LiveTags, ::testing::ValuesIn(formats::ptu::kRecordTypes),
                          [](const auto& info) { return fmt::format("of{:08x}", info.param.code); });
 

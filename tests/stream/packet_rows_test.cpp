@@ -220,6 +220,7 @@ TEST_F(RowsInPackets, AGapThatIsTooLongEndsTheStream) {
     EXPECT_TRUE(std::ranges::any_of(messages, [](const std::string& text) {
       return text.find(" s ahead after ") != std::string::npos;
     })) << to;
+    EXPECT_GT(received.damage.dropped_samples, 0u) << to;
   }
 }
 

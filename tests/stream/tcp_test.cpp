@@ -293,13 +293,16 @@ TEST_F(TcpServers, LeaveAWriterThatIsStopped) {
   EXPECT_THROW(for (;;) client.write(piece), core::Error);
 }
 
+// The port is taken, so that no other program's server gets it meanwhile.
 TEST(TcpClients, GiveUpWhereNobodyListens) {
-  Endpoint nobody;
-  {
-    TcpServer server({.listen = {{.host = "127.0.0.1", .port = 0}}, .places = 1});
-    nobody = server.listening().front();
-  }
+  const int taken = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in at = address_of("127.0.0.1", 0);
+  socklen_t size = sizeof at;
+  ASSERT_EQ(bind(taken, reinterpret_cast<const sockaddr*>(&at), size), 0);
+  ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  const Endpoint nobody{.host = "127.0.0.1", .port = ntohs(at.sin_port)};
   EXPECT_THROW(TcpClient(nobody, 100ms), core::Error);
+  close(taken);
 }
 
 // A host that answers nothing: its queue of connections is full.

@@ -1,9 +1,12 @@
 // Bytes into a pipe that a test holds open.
 #pragma once
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string_view>
+#include <thread>
 
 namespace tautline::tests {
 
@@ -15,6 +18,13 @@ inline bool put(int pipe, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+/// Until somebody has read all that lies in it, or a minute has passed.
+inline void wait_until_read(int pipe) {
+  int left = 0;
+  for (int wait = 0; wait < 60'000 && ioctl(pipe, FIONREAD, &left) == 0 && left > 0; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace tautline::tests

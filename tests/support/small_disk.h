@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <iostream>
 #include <string>
 
 namespace tautline::tests {
@@ -24,7 +26,10 @@ int on_small_disk(const std::string& folder, std::size_t bytes, Child&& child) {
         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("tmpfs", folder.c_str(), "tmpfs", 0, size.c_str()) != 0)
       _exit(kNoSmallDisk);
-    std::exit(child());
+    const int status = child();
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(status);  // without the destructors of what only the parent's threads use
   }
   int status = 0;
   waitpid(pid, &status, 0);

@@ -240,10 +240,12 @@ def dm_time(
     profile, band, plane = panels(figure, [1, 1.6, 1.6])
     profile.step(ms, deviations(series[np.abs(dms - dm).argmin()], axis=0), where="mid", linewidth=1)
     profile.set(ylabel=f"S/N of {1000 * step * bank.sample_time_s:.3g} ms", xlim=edges)
-    _image(band, spectrum.T, (*edges, *bank.edges_mhz(-(-bank.mhz.size // 128))))
+    shown = _image(band, spectrum.T, (*edges, *bank.edges_mhz(-(-bank.mhz.size // 128))))
     band.set(ylabel="frequency (MHz)")
+    colour_bar(figure, shown, band, "deviations from the channel's median")
     trial = (dms[1] - dms[0]) / 2
     shown = _image(plane, deviations(series, axis=1), (*edges, dms[0] - trial, dms[-1] + trial))
+    plane.set_ylim(bottom=max(0.0, dms[0] - trial))
     plane.axhline(dm, color="white", linewidth=0.6, linestyle="--")
     plane.set(xlabel=f"time after {time_s:.6g} s (ms)", ylabel="DM (pc cm$^{-3}$)")
     colour_bar(figure, shown, plane, "S/N of a cell")

@@ -115,8 +115,11 @@ def series(
         shown = upper[0].pcolormesh(
             edges, _edges(source.dms[order]), found[order], rasterized=True, **shades(found, 99.99)
         )
+        are_dms = dms is not None or not is_array(x)
+        if are_dms and source.dms.min() >= 0:  # half of the row of DM 0 is cut off
+            upper[0].set_ylim(bottom=max(0.0, upper[0].get_ylim()[0]))
         upper[0].axhline(source.dms[best], color="white", linewidth=0.6, linestyle="--")
-        upper[0].set_ylabel("DM (pc cm$^{-3}$)" if dms is not None or not is_array(x) else "trial")
+        upper[0].set_ylabel("DM (pc cm$^{-3}$)" if are_dms else "trial")
         colour_bar(figure, shown, upper[0], "deviations from the trial's median")
     middles = edges[:-1] + step / 2
     level.plot(middles, mean[best], linewidth=0.8, label="mean" if times > 1 else None)

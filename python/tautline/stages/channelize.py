@@ -63,11 +63,17 @@ class Plan(KeptPlan):
         corner_turned its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.
         Arrays of the plan's GPU (cupy, torch) stay there, and the work goes to their library's current stream.
         """
+        made, written = self._execute(samples, out)
+        return made[..., :written] if self.corner_turned else made[:, :written]
+
+    def _execute(self, samples: Any, out: Any) -> tuple[Any, int]:
+        """`out`, or a new array that is filled, and how many spectra it has."""
         with self._turn:  # no other thread's samples between the size of the result and its spectra
             if out is None:
                 count = self._plan.spectra(samples.shape[1] if getattr(samples, "ndim", 0) > 1 else 0)
-                shape = (self.channels, self.inputs, count) if self.corner_turned else (self.inputs, count, self.channels)
-                out = devices.array_beside(samples, shape, np.complex64)
+                out = devices.array_beside(samples, self._shape(count), np.complex64)
             stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
-            written = self._plan.execute(samples, out, stream)
-        return out[..., :written] if self.corner_turned else out[:, :written]
+            return out, self._plan.execute(samples, out, stream)
+
+    def _shape(self, spectra: int) -> tuple[int, int, int]:
+        return (self.channels, self.inputs, spectra) if self.corner_turned else (self.inputs, spectra, self.channels)

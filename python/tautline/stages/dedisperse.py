@@ -72,6 +72,8 @@ class Plan(KeptPlan):
         """
         if out is None:
             out = devices.array_beside(samples, (self.trials, self.room), self.dtype.type)
-        stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
-        written = self._plan.execute(samples, out, stream)
-        return out[:, :written]
+        return out[:, : self._execute(samples, out)]
+
+    def _execute(self, samples: Any, out: Any) -> int:
+        """How many times were written."""
+        return self._plan.execute(samples, out, devices.stream_for({"samples": samples, "out": out}, self._cuda))

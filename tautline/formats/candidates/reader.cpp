@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/text.h"
@@ -70,9 +71,13 @@ class Row {
   std::vector<std::string_view> fields_;
 };
 
-// `filled`: the place of that column, counted from the last one, since a file's name may have commas; 0: there is none,
-// as in lists of earlier versions.
-Candidate from_csv(const Row& row, std::size_t filled) {
+// Places of columns, counted from the last one, since a file's name may have commas; 0: there is none, as `filled` in
+// lists of earlier versions.
+struct LastColumns {
+  std::size_t filled = 0, injected = 0;
+};
+
+Candidate from_csv(const Row& row, const LastColumns& last) {
   if (row.size() < 14) throw row.wrong(fmt::format("{} fields", row.size()), "15");
   Candidate c;
   c.snr = row.real(0, "snr");
@@ -85,9 +90,13 @@ Candidate from_csv(const Row& row, std::size_t filled) {
   c.first_sample = row.count(8, "first_sample");
   c.last_sample = row.count(9, "last_sample");
   c.beam = row.count(13, "beam");
-  if (const std::size_t at = row.size() - std::min(filled, row.size());
-      at > 13 && at < row.size() && !row.text(at).empty())
+  const auto has = [&](std::size_t at) {
+    return at > 13 && at < row.size() && !row.text(at).empty();
+  };
+  if (const std::size_t at = row.size() - std::min(last.filled, row.size()); has(at))
     c.filled = row.real(at, "filled");
+  if (const std::size_t at = row.size() - std::min(last.injected, row.size()); has(at))
+    c.injected = row.count(at, "injected") != 0;
   return c;
 }
 
@@ -160,14 +169,15 @@ std::optional<Candidate> from_json(const std::string& path, std::size_t number,
   get("last_sample", c.last_sample);
   get("beam", c.beam);
   if (line.contains("latency_s")) get("latency_s", c.latency_s.emplace());
+  c.injected = line.contains("injected") && line["injected"] == true;
   if (line.contains("filled") && !line["filled"].is_null()) get("filled", c.filled.emplace());
   return c;
 }
 
-Candidate read_row(Format format, const Row& row, std::size_t filled) {
+Candidate read_row(Format format, const Row& row, const LastColumns& last) {
   switch (format) {
     case Format::csv:
-      return from_csv(row, filled);
+      return from_csv(row, last);
     case Format::heimdall:
       return from_heimdall(row);
     case Format::presto:
@@ -196,22 +206,23 @@ bool recognise(const std::string& path) {
   std::error_code ignored;
   if (!path.ends_with(".csv") && !std::filesystem::is_regular_file(path, ignored)) return false;
   constexpr std::size_t kFirstLine = 4096;
-  const std::vector<std::byte> head = InputFile(path).head(kFirstLine);
+  const std::vector<std::byte> head = InputFile(path, InputFile::IfEmpty::taken).head(kFirstLine);
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const std::string_view line = text.substr(0, text.find('\n'));
   if (line.starts_with('{')) return line.find(kSchema) != std::string_view::npos;
   return path.ends_with(".csv") && !line.starts_with("#") &&
-         line.find('\t') == std::string_view::npos;
+         !line.starts_with(curves::kTableHeading) && line.find('\t') == std::string_view::npos;
 }
 
 std::vector<Candidate> read(const std::string& path) {
-  const std::vector<std::byte> bytes = InputFile(path).head(kMaxFileBytes);
+  const std::vector<std::byte> bytes =
+      InputFile(path, InputFile::IfEmpty::taken).head(kMaxFileBytes);
   refuse_compressed(path, "a list of candidates");
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (rest.starts_with('{') || path.ends_with(".jsonl")) return read_json_lines(path, rest);
   Format format = format_of(path);
   std::vector<Candidate> candidates;
-  std::size_t filled = 0;
+  LastColumns last;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
@@ -222,12 +233,14 @@ std::vector<Candidate> read(const std::string& path) {
     const bool comma = format == Format::csv || format == Format::your;
     if (comma && number == 1 && (line.starts_with("snr,") || line.starts_with("file,"))) {
       const auto names = split(line, ",", true);
-      filled = static_cast<std::size_t>(names.end() -
-                                        std::ranges::find(names, std::string_view("filled")));
+      const auto place = [&](std::string_view name) {
+        return static_cast<std::size_t>(names.end() - std::ranges::find(names, name));
+      };
+      last = {place("filled"), place("injected")};
       continue;
     }
     const Row row(path, number, split(line, comma ? "," : " \t", comma));
-    candidates.push_back(read_row(format, row, filled));
+    candidates.push_back(read_row(format, row, last));
   }
   return candidates;
 }

@@ -1,8 +1,8 @@
 // Counts in NPY arrays and in raw files: rows of sensors, one after the other.
 //
 // NPY: u1, u2, u4 and f4 as they are; i1, i2, i4, i8, u8 and f8 are converted, and a count that
-// does not fit is an error that says where. Shapes are [time], [time][sensor] and
-// [time][row][column].
+// does not fit is an error that says where. Either byte order. Shapes are [time], [time][sensor]
+// and [time][row][column].
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -87,7 +87,13 @@ struct Rows {
   SampleType element = SampleType::u8;
   std::uint64_t offset_bytes = 0;
   std::uint64_t count = 0;
+  bool big_endian = false;
 };
+
+void swap_bytes(std::span<std::byte> elements, std::size_t element_bytes) {
+  for (; !elements.empty(); elements = elements.subspan(element_bytes))
+    std::reverse(elements.begin(), elements.begin() + static_cast<std::ptrdiff_t>(element_bytes));
+}
 
 class RowReader final : public CountReader {
  public:
@@ -112,6 +118,7 @@ class RowReader final : public CountReader {
     if (!plain) raw_.resize(rows * file_row_bytes);
     const auto target = plain ? counts.first(rows * row_bytes) : std::span<std::byte>(raw_);
     file_.read_whole(at, target);
+    if (rows_.big_endian) swap_bytes(target, core::bytes_of(rows_.element));
     if (!plain)
       convert_rows(counts.data(), rows * sensors);
     else if (rows_.element == SampleType::f32)
@@ -130,15 +137,17 @@ class RowReader final : public CountReader {
   // `from` are the file's elements, of which the first `good` of `count` fit.
   void check_fit(const std::byte* from, std::size_t good, std::size_t count) const {
     if (good == count) return;
+    const std::string found = with_elements(
+        {from, rows_.element, {count}}, [&](const auto& all) { return std::to_string(all(good)); });
     throw format_error(
         file_.path(),
         "count at time " + std::to_string(next_ + good / description_.sensors) + ", sensor " +
             std::to_string(good % description_.sensors),
-        with_elements({from, rows_.element, {count}},
-                      [&](const auto& all) { return std::to_string(all(good)); }),
+        found,
         "a count of 0 or more that " + std::string(core::to_string(description_.type)) + " holds",
-        description_.type == SampleType::f32 ? "correct the file"
-                                             : "choose a wider `dtype`, or correct the file");
+        found.starts_with('-')                 ? "voltages need `rate_hz`; counts are not negative"
+        : description_.type == SampleType::f32 ? "correct the file"
+                                               : "choose a wider `dtype`, or correct the file");
   }
 
   InputFile file_;
@@ -166,11 +175,11 @@ SampleType element_of(const npy::Header& header, const std::string& path) {
       {"u1", u8},  {"u2", u16}, {"u4", u32}, {"u8", u64}, {"b1", u8}, {"i1", i8},
       {"i2", i16}, {"i4", i32}, {"i8", i64}, {"f4", f32}, {"f8", f64}};
   const std::string& type = header.type;
-  if (type.size() == 3 && (type[0] == '<' || (type[0] == '|' && type[2] == '1')))
+  if (type.size() == 3 && (type[0] == '<' || type[0] == '>' || (type[0] == '|' && type[2] == '1')))
     for (const auto& [name, element] : kElements)
       if (type.substr(1) == name) return element;
   throw format_error(path, "type of the elements, descr", type,
-                     "bool or little-endian u1, u2, u4, u8, i1, i2, i4, i8, f4 or f8",
+                     "bool, u1, u2, u4, u8, i1, i2, i4, i8, f4 or f8",
                      "convert the array, for example with astype('uint16')");
 }
 
@@ -198,7 +207,7 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   const npy::Header header = npy::parse_header(file.head(npy::kMaxHeaderBytes), path);
   CountDescription description = describe_npy(header, path);
   take_bin_of_truth(path, description);
-  Rows rows{description.type, header.data_offset_bytes, 0};
+  Rows rows{description.type, header.data_offset_bytes, 0, header.type.starts_with('>')};
   description.type = raw.dtype.value_or(natural_type(rows.element));
   Damage damage;
   const std::uint64_t row_bytes = description.sensors * core::bytes_of(rows.element);
@@ -261,7 +270,7 @@ bool may_be_raw_counts(const std::string& path) {
 
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw) {
   constexpr std::size_t kFirstBytes = 64;
-  InputFile file(path);
+  InputFile file(path, raw.dtype ? InputFile::IfEmpty::taken : InputFile::IfEmpty::refused);
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
   const auto refuse = [&](const std::string& more) {
@@ -279,6 +288,11 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   if (raw.dtype && (is_known_text(path) || is_named_compressed(path))) throw refuse("");
   if (raw.dtype && raw.header_bytes == 0 && is_known_format(path))
     throw refuse(" (of a file with another header: behind it, with `header_bytes`)");
+  // Of counts that scatter, some would be of the numbers that no text has.
+  if (raw.dtype && raw.header_bytes == 0 && is_lines_of_text(path))
+    throw core::Error(core::ErrorKind::format, path + ": kind of file", "text",
+                      "raw counts, which are binary",
+                      "make it an array: numpy.save(\"x.npy\", numpy.loadtxt(...).astype(\"u2\"))");
   return open_raw(std::move(file), raw);
 }
 

@@ -64,6 +64,7 @@ bool holds_curves(const std::string& path) {
 CurveFile read(const std::string& path) {
   if (const FileFormat* format = find_format(&FileFormat::read_curves, {}, path))
     return format->read_curves(path);
+  const InputFile there(path);  // throws with the reason where it cannot be opened, or is none
   throw format_error(path, "name", path,
                      "a name ending in " + endings_of(formats_with(&FileFormat::read_curves)),
                      commands_for(path));

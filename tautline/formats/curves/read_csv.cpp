@@ -84,6 +84,12 @@ std::string what_it_may_be(const std::string& path) {
   return commands.empty() ? "is this a correlation curve as PyCorrFit writes it?" : commands;
 }
 
+// Text of a known kind that is no curve.
+void refuse_other_table(const std::string& path) {
+  if (is_known_text(path) && commands_for(path).find("correlation curve") == std::string::npos)
+    throw other_kind(path, "a correlation curve", "");
+}
+
 CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::string>& lines) {
   CurveFile file;
   file.format = "PyCorrFit CSV";
@@ -109,6 +115,7 @@ CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::stri
       continue;
     }
     const std::vector<double> row = numbers(line, kSeparators);
+    if (row.size() < 2 && curve.lag_s.empty()) refuse_other_table(path);
     if (row.size() < 2)
       throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
                          "two numbers or more, lag (s) and G", what_it_may_be(path));

@@ -27,6 +27,9 @@ namespace tautline::formats::curves_hdf5 {
 void write(const std::string& path, const core::CorrelationCurves& curves,
            const curves::CurvesFacts& facts, bool overwrite);
 
+/// Whether an HDF5 file has curves; false for any other file.
+bool holds_curves(const std::string& path);
+
 /// Throws Error(format) that names the dataset and the fault of its shape.
 core::CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/uvh5/hdf5_input.h"
 
 namespace tautline::formats::curves_hdf5 {
@@ -15,6 +16,7 @@ using core::CorrelationCurves;
 using core::CurveSignal;
 using hdf5::Hdf5Input;
 
+constexpr const char* kExpected = "HDF5 of correlation curves (.h5)";
 // More than this is not a table of curves that fits into memory.
 constexpr hsize_t kMostValues = hsize_t{1} << 33;
 
@@ -134,9 +136,21 @@ void read_mask(const Hdf5Input& file, CorrelationCurves& c) {
 
 }  // namespace
 
+bool holds_curves(const std::string& path) {
+  const hdf5::QuietErrors quiet;
+  try {
+    const Hdf5Input file(path, kExpected);
+    return file.has("lag_s") && file.has("g");
+  } catch (const core::Error&) {
+    return false;
+  }
+}
+
 CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts) {
   const hdf5::QuietErrors quiet;
-  const Hdf5Input file(path, "HDF5 of correlation curves (.h5)");
+  const Hdf5Input file(path, kExpected);
+  if (!file.has("lag_s") && !file.has("g"))
+    throw other_kind(path, kExpected, "is this a file of curves, as autocorrelate writes it?");
   CorrelationCurves c;
   read_shape(file, c);
   c.lag_s = file.numbers("lag_s", c.lags);

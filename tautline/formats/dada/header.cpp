@@ -232,6 +232,9 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file) {
   d.rate_hz = parse_rate(keys, d.format.complex, channels);
   d.start = parse_start(keys, d, time_bits);
   header.axes = axes_of(keys, d);
+  // Earlier versions said it in the command alone.
+  header.has_record = keys.text_or("RECORD", "") == "beside" ||
+                      keys.text_or("HISTORY", "").find(" channelize ") != std::string::npos;
   if (keys.text("FILE_SIZE"))
     header.data_bytes =
         static_cast<std::uint64_t>(keys.integer("FILE_SIZE", 0, std::int64_t{1} << 60));

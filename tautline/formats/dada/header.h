@@ -24,6 +24,7 @@ struct Header {
   std::vector<SampleAxis> axes;  ///< ORDER, slowest first, with extents
   std::uint64_t header_bytes = kDefaultHeaderBytes;
   std::optional<std::uint64_t> data_bytes;  ///< FILE_SIZE, when the header has it
+  bool has_record = false;  ///< spectra of which tautline writes a record beside the file
 };
 
 /// HDR_SIZE of the header that begins with `bytes`.

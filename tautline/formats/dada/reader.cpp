@@ -58,11 +58,22 @@ std::uint64_t note_padding(const Promise& promise, std::uint64_t file_bytes, Dam
   return file_bytes - end;
 }
 
+// A stream may be longer than its header promises, but a second header begins another file.
+void refuse_header(const Promise& promise, std::span<const std::byte> behind) {
+  if (!recognise(behind, "")) return;
+  throw core::Error(
+      core::ErrorKind::format,
+      promise.path + ": byte " + std::to_string(promise.header_bytes + *promise.data_bytes),
+      "another DADA header", "one header, and samples behind it",
+      "give the files by their names, not by one pipe");
+}
+
 // Notes missing samples at the end, and an incomplete last time.
 void note_end(const Promise& promise, std::uint64_t data_bytes, Damage& damage) {
   if (promise.data_bytes && data_bytes < *promise.data_bytes) {
     damage.lost_samples +=
-        (*promise.data_bytes - data_bytes) * 8 / (promise.time_bits / promise.inputs);
+        (*promise.data_bytes * 8 / promise.time_bits - data_bytes * 8 / promise.time_bits) *
+        promise.inputs;
     damage.note(promise.path + ": cut short, key FILE_SIZE: " + std::to_string(data_bytes) +
                 " bytes of samples, expected " + std::to_string(*promise.data_bytes) +
                 "; what is whole is used");
@@ -103,26 +114,44 @@ bool comes_in_order(std::span<const std::byte> first_bytes) {
   }
 }
 
+namespace {
+
+// Of spectra that `channelize` or a pipeline wrote; empty where nothing is missing.
+std::string lacks_record(const Header& header) {
+  if (!header.description.channelized() || !header.has_record) return {};
+  return std::string("no record beside these spectra of tautline (their name and .json): ") +
+         (header.description.format.is_float()
+              ? ""
+              : "the gains before rounding are not divided out, ") +
+         "invalid spectra count as valid, and no channel is known as the band's edge";
+}
+
+}  // namespace
+
 std::unique_ptr<VoltageReader> open(InputFile file) {
   const std::string path = file.path();
-  if (file.head(1).empty())
-    throw wrong(path, "size of the file in bytes", 0, "a DADA header and samples",
-                "check that the file was written completely");
   Header header = read_header(file);
   StridedShape shape = shape_of(header.axes, header.description.format);
   shape.data_offset_bytes = header.header_bytes;
   const std::uint64_t time_bits = static_cast<std::uint64_t>(shape.inner_bits) * shape.outer_rows;
   const Promise promise{path, header.data_bytes, header.header_bytes, time_bits,
                         header.description.inputs()};
+  const nlohmann::json record = file.in_order() ? nullptr : record_beside(path);
+  if (record.is_null()) header.description.assumed = lacks_record(header);
   if (file.in_order()) {
     if (shape.outer_rows > 1)
       throw core::Error(core::ErrorKind::unsupported, path + ": key ORDER",
                         "time is not the slowest axis",
                         "T first, of samples that are used as they come",
                         "write the stream to a file, and give that");
+    BytesBehind behind;
+    if (promise.data_bytes)
+      behind = {*promise.data_bytes, kDefaultHeaderBytes,
+                [promise](std::span<const std::byte> bytes) { refuse_header(promise, bytes); }};
     return open_strided_in_order(
         std::move(file), std::move(header.description), std::move(header.axes), shape,
-        [promise](std::uint64_t bytes, Damage& damage) { note_end(promise, bytes, damage); });
+        [promise](std::uint64_t bytes, Damage& damage) { note_end(promise, bytes, damage); },
+        std::move(behind));
   }
   Damage damage;
   const std::uint64_t data_bytes =
@@ -135,7 +164,7 @@ std::unique_ptr<VoltageReader> open(InputFile file) {
                 "a whole number of times of " + std::to_string(time_bits) +
                     " bits, as time is not the slowest axis (ORDER)",
                 "where each row begins cannot be known in a file that was cut short");
-  RecordMask mask(record_beside(path), path, shape.times, header.description.inputs(), damage);
+  RecordMask mask(record, path, shape.times, header.description.inputs(), damage);
   return open_strided(std::move(file), std::move(header.description), std::move(header.axes), shape,
                       std::move(damage), std::move(mask));
 }

@@ -37,8 +37,10 @@ std::vector<Tick> decades(const Axis& axis, double most) {
   std::vector<Tick> found;
   for (int power = static_cast<int>(std::ceil(low - 1e-9)); power <= high + 1e-9; power += step)
     found.push_back({std::pow(10, power), power_of_ten(power)});
-  if (found.size() >= 2) return found;
-  // Less than two decades: 1, 2 and 5 of each.
+  constexpr double kPlain = 1e-3, kLarge = 1e6;  // between them numbers are short
+  if (found.size() >= 3 || (found.size() == 2 && (axis.low < kPlain || axis.high > kLarge)))
+    return found;
+  // Few decades: 1, 2 and 5 of each.
   found.clear();
   for (int power = static_cast<int>(std::floor(low)); power <= high; ++power)
     for (const int digit : {1, 2, 5}) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/strided_source.h"
@@ -230,6 +231,7 @@ class MemoryFilterbank final : public FilterbankReader {
         d.evenly_spaced = false;
     d.tstart_mjd = core::modified_julian_date(d.start);
     if (d.samples > 0) segments_.push_back({0, d.samples, d.start, 0});
+    if (type == SampleType::u8 || type == SampleType::u16) find_bits();
   }
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> to) override {
@@ -244,6 +246,22 @@ class MemoryFilterbank final : public FilterbankReader {
   }
 
  private:
+  // Values of one or two bits repeat more often than those of a whole byte: what is empty depends on it.
+  void find_bits() {
+    if (copy_) return;
+    std::vector<std::byte> rows(description_.sample_bytes() * 64);
+    std::uint32_t most = 0;
+    for (std::uint64_t done = 0; done < description_.samples && most <= 3;) {
+      const std::size_t count = read(done, 64, rows);
+      done += count;
+      with_samples(description_.delivered, rows.data(), [&](const auto* values) {
+        for (std::size_t k = 0; k < count * description_.channels; ++k)
+          most = std::max(most, static_cast<std::uint32_t>(values[k]));
+      });
+    }
+    if (most <= 3) description_.bits = most <= 1 ? 1 : 2;
+  }
+
   core::SampleView<2> samples_;
   CopyRows copy_;
 };

@@ -6,7 +6,8 @@
 // | filterbank | [time][channel]         | u8 i8 u16 i16 f32                 | of any strides        |
 //
 // The arrays outlive the readers. The descriptions have the facts that a file's header has; types and sizes are taken
-// from the arrays. Signed filterbanks are delivered unsigned, as FilterbankDescription::zero_level says.
+// from the arrays. Signed filterbanks are delivered unsigned, as FilterbankDescription::zero_level says; unsigned ones
+// whose values are all at most 1 or 3 are those of a file of 1 or 2 bits.
 //
 // An array may lie in a device's memory: then the caller gives the function that copies rows from there to where a read
 // wants them. Its last axis must be dense. These samples are not looked at: floats that are no counts are delivered, and

@@ -26,6 +26,7 @@ struct Hdf5Module {
   decltype(&uvh5::holds_visibilities) holds_visibilities;
   decltype(&curves_hdf5::write) write_curves;
   decltype(&curves_hdf5::read) read_curves;
+  decltype(&curves_hdf5::holds_curves) holds_curves;
   decltype(&photon_hdf5::open) open_photons;
   decltype(&photon_hdf5::holds_photons) holds_photons;
   decltype(&cutout_hdf5::write) write_cutout;

@@ -69,6 +69,10 @@ core::CorrelationCurves curves_hdf5::read(const std::string& path, curves::Curve
   return hdf5_module(path).read_curves(path, facts);
 }
 
+bool curves_hdf5::holds_curves(const std::string& path) {
+  return hdf5_module(path).holds_curves(path);
+}
+
 std::unique_ptr<PhotonReader> photon_hdf5::open(const std::string& path) {
   return hdf5_module(path).open_photons(path);
 }

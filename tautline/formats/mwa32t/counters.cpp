@@ -32,11 +32,17 @@ std::optional<std::size_t> find_alignment(std::span<const std::byte> bytes, std:
   return std::nullopt;
 }
 
+std::size_t end_of_records(std::span<const std::byte> bytes, std::size_t record, bool last) {
+  std::size_t end = 0;
+  while (const auto hit = find_alignment(bytes.subspan(end), record, 0, last, kLeastProof))
+    end += *hit + record * consecutive_records(bytes.subspan(end + *hit), record, SIZE_MAX);
+  return end;
+}
+
 std::optional<std::size_t> find_first(std::span<const std::byte> bytes, Mode mode, bool last) {
-  constexpr std::size_t kLeast = 2;
   const std::size_t record = record_bytes(mode);
   return find_alignment(bytes, record, 0, last,
-                        std::clamp(bytes.size() / record / 2, kLeast, kAlignedProof));
+                        std::clamp(bytes.size() / record / 2, kLeastProof, kAlignedProof));
 }
 
 std::optional<Detected> detect_mode(std::span<const std::byte> bytes, bool last) {

@@ -20,6 +20,8 @@ inline constexpr std::size_t kMaxBackstep = 4096;
 /// kept so far, many at any other, because samples that ramp count too (up to 32 in 5 bits).
 inline constexpr std::size_t kAlignedProof = 8;
 inline constexpr std::size_t kUnalignedProof = 64;
+/// The fewest, at the record boundary that was kept so far, where the bytes end.
+inline constexpr std::size_t kLeastProof = 2;
 
 inline std::uint16_t counter_at(const std::byte* record) {
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(record[0]) |
@@ -36,6 +38,9 @@ std::size_t consecutive_records(std::span<const std::byte> bytes, std::size_t re
 /// `least_aligned` or, unaligned, kAlignedProof. None: no such offset in `bytes`.
 std::optional<std::size_t> find_alignment(std::span<const std::byte> bytes, std::size_t record,
                                           std::size_t phase, bool last, std::size_t least_aligned);
+
+/// Where the last alignment in `bytes`, which begin at a record boundary, ends; 0: there is none.
+std::size_t end_of_records(std::span<const std::byte> bytes, std::size_t record, bool last);
 
 struct Detected {
   Mode mode;

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats::mwa32t {
@@ -42,6 +43,8 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
 /// One receiver: 16 inputs.
 std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options);
+/// The same, also of bytes that come in order.
+std::unique_ptr<VoltageReader> open_in_order(InputFile file, const ReaderOptions& options);
 
 /// Receivers of one array, aligned by counter: 16 inputs each, in the order of the paths. The
 /// stream starts with the first sample that every receiver has and ends with the last that any has.

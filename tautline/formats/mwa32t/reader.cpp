@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tautline/formats/mwa32t/array_block.h"
 #include "tautline/formats/mwa32t/record_stream.h"
@@ -12,7 +13,7 @@ namespace tautline::formats::mwa32t {
 namespace {
 
 struct Receiver {
-  Receiver(const std::string& path, Mode mode, Damage& damage) : stream(path, mode, damage) {}
+  Receiver(InputFile file, Mode mode, Damage& damage) : stream(std::move(file), mode, damage) {}
 
   RecordStream stream;
   std::int64_t lead = 0;  ///< array position = stream position - lead
@@ -23,14 +24,14 @@ struct Receiver {
 
 class Reader : public VoltageReader {
  public:
-  Reader(const std::vector<std::string>& paths, const ReaderOptions& options, Mode mode) {
-    receivers_.reserve(paths.size());
-    for (const std::string& path : paths) {
-      receivers_.emplace_back(path, mode, damage_);
+  Reader(std::vector<InputFile> files, const ReaderOptions& options, Mode mode) {
+    receivers_.reserve(files.size());
+    for (InputFile& file : files) {
+      receivers_.emplace_back(std::move(file), mode, damage_);
       require_same_mode(receivers_.front().stream, receivers_.back().stream);
     }
     align();
-    description_ = describe_array(options.assumed, paths.size(), receivers_.front().stream.mode());
+    description_ = describe_array(options.assumed, files.size(), receivers_.front().stream.mode());
   }
 
   core::RawLayout layout(std::size_t samples) const override {
@@ -199,19 +200,32 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
   return found && found->offset < record_bytes(found->mode);
 }
 
+static void refuse_unused_by_receivers(const std::string& path, const ReaderOptions& options) {
+  refuse_unused(path, "MWA receiver", options,
+                {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "receivers"});
+}
+
 std::unique_ptr<VoltageReader> open_receivers(const std::vector<std::string>& paths,
                                               const ReaderOptions& options, Mode mode) {
   if (paths.empty())
     throw core::Error(core::ErrorKind::config, "receivers", "none", "at least one file",
                       "name the receivers' files");
-  refuse_unused(paths.front(), "MWA receiver", options,
-                {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "receivers"});
+  refuse_unused_by_receivers(paths.front(), options);
   for (std::size_t k = 0; k < paths.size(); ++k)
     if (std::find(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(k), paths[k]) !=
         paths.begin() + static_cast<std::ptrdiff_t>(k))
       throw core::Error(core::ErrorKind::config, "receivers", paths[k] + " twice", "each file once",
                         "name each receiver's file once");
-  return std::make_unique<Reader>(paths, options, mode);
+  std::vector<InputFile> files;
+  for (const std::string& path : paths) files.emplace_back(path);
+  return std::make_unique<Reader>(std::move(files), options, mode);
+}
+
+std::unique_ptr<VoltageReader> open_in_order(InputFile file, const ReaderOptions& options) {
+  refuse_unused_by_receivers(file.path(), options);
+  std::vector<InputFile> files;
+  files.push_back(std::move(file));
+  return std::make_unique<Reader>(std::move(files), options, Mode::detect);
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {

@@ -8,9 +8,6 @@ namespace {
 
 constexpr auto kPeriod = static_cast<std::int64_t>(kCounterPeriod);
 
-// At the end of a sender's bytes this many records prove an alignment on the record boundary that was kept.
-constexpr std::size_t kLeastAtSendersEnd = 2;
-
 // The time with this counter that is nearest to `near`.
 std::int64_t nearest_time(std::uint16_t counter, std::int64_t near) {
   const auto ahead = static_cast<std::uint16_t>(counter - static_cast<std::uint16_t>(near));
@@ -63,7 +60,7 @@ std::optional<std::size_t> RecordParser::find_proof(std::span<const std::byte> b
                                                     Found& without) {
   const auto window = bytes.first(std::min(bytes.size(), kWindowBytes));
   const bool is_last = last && window.size() == bytes.size();
-  const auto proof = find_alignment(window, record_, 0, is_last, kLeastAtSendersEnd);
+  const auto proof = find_alignment(window, record_, 0, is_last, kLeastProof);
   if (proof || (!is_last && window.size() < kWindowBytes)) return proof;
   // Whole records are skipped, so that a record boundary stays one.
   const std::size_t kept = is_last ? 0 : kUnalignedProof * record_;

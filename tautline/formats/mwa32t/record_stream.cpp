@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tautline/core/counted.h"
 
@@ -10,11 +11,9 @@ namespace tautline::formats::mwa32t {
 
 namespace {
 
-// Enough records to divide among several threads.
-constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-
-/// At the end of the file this many records prove an alignment on the record boundary that was kept.
-constexpr std::size_t kLeastAtEnd = 2;
+// Enough records to divide among several threads. Of a stream, what is waited for and kept.
+constexpr std::size_t kBufferBytes = std::size_t{4} << 20,
+                      kStreamBufferBytes = std::size_t{1} << 20;
 
 /// How far a position that was estimated from skipped bytes may be wrong either way.
 constexpr std::uint64_t kHalfPeriod = kCounterPeriod / 2;
@@ -29,10 +28,12 @@ const char* name_of(Mode mode) {
 
 }  // namespace
 
-RecordStream::RecordStream(const std::string& path, Mode mode, Damage& damage)
-    : file_(path), damage_(damage) {
+RecordStream::RecordStream(InputFile file, Mode mode, Damage& damage)
+    : file_(std::move(file)),
+      buffer_bytes_(file_.in_order() ? kStreamBufferBytes : kBufferBytes),
+      damage_(damage) {
   file_.sequential();
-  buffer_.reserve(kBufferBytes);
+  buffer_.reserve(buffer_bytes_);
   find_first_record(mode);
 }
 
@@ -50,7 +51,7 @@ void RecordStream::find_first_record(Mode wanted) {
     throw format_error(
         path(),
         fmt::format("no records in the first {} bytes",
-                    std::min<std::uint64_t>(kBufferBytes, file_.size())),
+                    std::min<std::uint64_t>(buffer_bytes_, file_.size())),
         "no counters that go up by one",
         wanted == Mode::detect
             ? std::string("records of 34 bytes (2-byte mode) or 18 bytes (1-byte mode)")
@@ -86,10 +87,35 @@ void RecordStream::choose_first_record(std::uint64_t proof) {
                   path(), core::counted(offset_, "byte")));
 }
 
+// The byte where the file's last records end: bytes that are none may follow, as the zeros of a file that was made
+// longer than what was written. Only where none are near the end they are looked for, by halves.
+std::uint64_t RecordStream::records_end() const {
+  constexpr std::uint64_t kWindow = 2 * kUnalignedProof;
+  const std::uint64_t records = (file_.size() - first_offset_) / record_;
+  std::uint64_t end = first_offset_ + records * record_;
+  if (file_.in_order()) return end;
+  std::vector<std::byte> bytes((kWindow + 1) * record_);
+  const auto has_records = [&](std::uint64_t first) {
+    const std::uint64_t at = first_offset_ + first * record_;
+    const auto window = std::span(bytes).first(file_.read(at, bytes));
+    const std::size_t found = end_of_records(window, record_, at + window.size() >= file_.size());
+    if (found > 0) end = at + found;
+    return found > 0;
+  };
+  std::uint64_t with = 0, without = less_or_zero(records, kWindow);
+  if (has_records(without) || !has_records(with)) return end;
+  while (without - with > 1) {
+    const std::uint64_t middle = with + (without - with) / 2;
+    (has_records(middle) ? with : without) = middle;
+  }
+  return end;
+}
+
 // A place where counters do not go up by one is passed over.
 std::uint64_t RecordStream::estimate_end() const {
   constexpr std::uint64_t kMostPlaces = 256;
-  const std::uint64_t records = size_in_records();
+  const std::uint64_t records = (records_end() - first_offset_) / record_;
+  if (file_.in_order()) return records;
   const std::uint64_t step = std::max<std::uint64_t>(kHalfPeriod, records / kMostPlaces);
   std::vector<std::byte> bytes(kAlignedProof * record_);
   std::uint64_t place = 0, position = 0;  // of the last counter that was believed
@@ -112,12 +138,14 @@ std::uint64_t RecordStream::estimate_end() const {
   for (std::uint64_t at = step; at + kAlignedProof < records; at += step)
     look_at(at, kAlignedProof);
   look_at(less_or_zero(records, kAlignedProof), kAlignedProof);
-  look_at(less_or_zero(records, kLeastAtEnd), kLeastAtEnd);
+  look_at(less_or_zero(records, kLeastProof), kLeastProof);
   return position + (records - place);
 }
 
 void RecordStream::foresee(Damage& damage) const {
-  const std::uint64_t records = size_in_records(), end = estimate_end();
+  if (file_.in_order()) return;
+  const std::uint64_t last = records_end(), records = (last - first_offset_) / record_,
+                      end = estimate_end();
   if (end > records) {
     damage.lost_samples += (end - records) * kInputsPerReceiver;
     damage.note(
@@ -126,11 +154,16 @@ void RecordStream::foresee(Damage& damage) const {
                     path(), core::counted(records, "record"), end,
                     core::counted(end - records, "sample is", "samples are"), kCounterPeriod));
   }
-  const std::uint64_t rest = (file_.size() - first_offset_) % record_;
+  if (const std::uint64_t off = (last - first_offset_) % record_; off > 0)
+    damage.note(
+        fmt::format("{}: record boundary lost: the last records begin {} behind a multiple "
+                    "of {}",
+                    path(), core::counted(off, "byte"), record_));
+  const std::uint64_t rest = file_.size() - last;
   if (rest == 0) return;
   damage.trailing_bytes += rest;
   damage.note(fmt::format("{}: {} at the end, from byte {} on, expected records of {} bytes",
-                          path(), core::counted(rest, "byte"), file_.size() - rest, record_));
+                          path(), core::counted(rest, "byte"), last, record_));
 }
 
 // True when `bytes` bytes of the file from offset_ on are in the buffer.
@@ -138,29 +171,37 @@ bool RecordStream::load(std::size_t bytes) {
   if (offset_ >= buffer_offset_ && offset_ + bytes <= buffer_end()) return true;
   if (offset_ + bytes > file_.size() && offset_ >= file_.size()) return false;
   buffer_offset_ = offset_;
+  file_.forget(offset_);
   buffer_.resize(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
+      static_cast<std::size_t>(std::min<std::uint64_t>(buffer_bytes_, file_.size() - offset_)));
   buffer_.resize(file_.read(offset_, buffer_));
+  // Whether a stream ends here is known once more has been asked for.
+  std::byte next{};
+  if (file_.in_order()) (void)file_.read(buffer_end(), {&next, 1});
   return buffer_.size() >= bytes;
 }
 
 // The first offset at or after `from` where counters go up by one again. `from` is a record boundary unless bytes were
-// lost.
+// lost. Of a stream the search forgets what it has passed where there is no room for more.
 std::optional<std::uint64_t> RecordStream::find_proof(std::uint64_t from) {
   if (from >= buffer_offset_ && from < buffer_end()) {
     const auto rest = std::span<const std::byte>(buffer_).subspan(
         static_cast<std::size_t>(from - buffer_offset_));
-    if (const auto hit = find_alignment(rest, record_, 0, buffer_is_last(), kLeastAtEnd))
+    if (const auto hit = find_alignment(rest, record_, 0, buffer_is_last(), kLeastProof))
       return from + *hit;
     if (buffer_is_last()) return std::nullopt;
   }
-  std::vector<std::byte> window(kBufferBytes);
+  std::vector<std::byte> window(buffer_bytes_);
   for (std::uint64_t start = from;;) {
+    if (start + window.size() > file_.reach()) {
+      file_.forget(start);
+      searched_from_ = start;
+    }
     const std::size_t got = file_.read(start, window);
     const bool last = start + got >= file_.size() || got < window.size();
     const auto phase = static_cast<std::size_t>((start - from) % record_);
     if (const auto hit = find_alignment(std::span<const std::byte>(window).first(got), record_,
-                                        phase, last, kLeastAtEnd))
+                                        phase, last, kLeastProof))
       return start + *hit;
     if (last) return std::nullopt;
     start += got - kUnalignedProof * record_;
@@ -200,12 +241,20 @@ bool RecordStream::take_consecutive(Run& run) {
 
 bool RecordStream::take_last_before_break(Run& run) {
   const std::uint64_t next = offset_ + record_;
-  const auto proof = find_proof(next);
-  const bool kept = !proof || (*proof - next) % record_ == 0;
+  auto proof = find_proof(next);
+  // A record that lacks bytes is shorter: the next one may begin before `next`.
+  if (proof && *proof > next && *proof - next < record_) {
+    const std::byte* const before = here() + (*proof - next);
+    std::byte counter[2];
+    file_.read(*proof, counter);
+    if (static_cast<std::uint16_t>(counter_at(before) + 1) == counter_at(counter))
+      *proof -= record_;
+  }
+  const bool kept = !proof || (*proof - offset_) % record_ == 0;
   if (proof) {
     // Where bytes were lost the proof's time is later than its place in the file suggests, where bytes were added it is
     // earlier. Where the boundary was kept only the counter gives the time, which may then step back a little.
-    const std::uint64_t estimate = position_ + 1 + (*proof - next) / record_;
+    const std::uint64_t estimate = position_ + (*proof - offset_) / record_;
     std::byte counter[2];
     file_.read(*proof, counter);
     proof_offset_ = *proof;
@@ -223,8 +272,19 @@ bool RecordStream::take_last_before_break(Run& run) {
   }
   run = {position_, here(), 1};
   offset_ = next;
-  position_ = proof && *proof == next ? proof_position_ : position_ + 1;
+  ++position_;
+  if (proof && searched_from_ > offset_) drop_until(*proof);
+  if (proof && offset_ == *proof) position_ = proof_position_;
   return true;
+}
+
+// Of records that the search for a proof had no room to keep.
+void RecordStream::drop_until(std::uint64_t proof) {
+  const std::uint64_t records = (proof - offset_) / record_;
+  damage_.dropped_samples += records * kInputsPerReceiver;
+  damage_.note(fmt::format("{}: {} from byte {} on: counters do not go up by one; dropped", path(),
+                           core::counted(records, "record"), offset_));
+  offset_ = proof;
 }
 
 // A record between a break and the next proof: kept when its counter fits between them.

@@ -24,13 +24,13 @@ class RecordStream {
   };
 
   /// Throws Error(io), or Error(format) when the file holds no records of that mode.
-  RecordStream(const std::string& path, Mode mode, Damage& damage);
+  RecordStream(InputFile file, Mode mode, Damage& damage);
 
   const std::string& path() const { return file_.path(); }
   Mode mode() const { return mode_; }
   std::uint16_t first_counter() const { return first_counter_; }
   /// The stream's length in samples, by the file's size and counters at some places: records between two of them that
-  /// are missing count as long as they are fewer than kCounterPeriod.
+  /// are missing count as long as they are fewer than kCounterPeriod. Of bytes that come in order, by the size alone.
   std::uint64_t estimate_end() const;
   /// Adds the damage that these tell: samples that are missing, and an incomplete record at the end.
   void foresee(Damage& damage) const;
@@ -40,13 +40,14 @@ class RecordStream {
   bool next(Run& run);
 
  private:
-  std::uint64_t size_in_records() const { return (file_.size() - first_offset_) / record_; }
+  std::uint64_t records_end() const;
   void find_first_record(Mode wanted);
   void choose_first_record(std::uint64_t proof);
   bool load(std::size_t bytes);
   std::optional<std::uint64_t> find_proof(std::uint64_t from);
   bool take_consecutive(Run& run);
   bool take_last_before_break(Run& run);
+  void drop_until(std::uint64_t proof);
   bool take_unproved(Run& run);
   bool deliver(Run& run);
   void finish();
@@ -61,6 +62,7 @@ class RecordStream {
   bool buffer_is_last() const { return buffer_end() >= file_.size(); }
 
   InputFile file_;
+  std::size_t buffer_bytes_;
   Damage& damage_;
   Mode mode_ = Mode::detect;
   std::size_t record_ = 0;
@@ -75,7 +77,8 @@ class RecordStream {
 
   /// While offset_ is before proof_offset_, each record is judged by its own counter.
   std::uint64_t proof_offset_ = 0, proof_position_ = 0;
-  bool stepping_back_ = false;  ///< the last run was a repeat, and has been noted
+  std::uint64_t searched_from_ = 0;  ///< bytes of a stream that the search for a proof still keeps
+  bool stepping_back_ = false;       ///< the last run was a repeat, and has been noted
   bool ended_ = false;
 };
 

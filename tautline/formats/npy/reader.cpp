@@ -71,17 +71,19 @@ std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
     throw wrong("[time], [input][time], [channel][input][time] or [channel][antenna][pol][time]" +
                     std::string(pairs ? ", and 2" : ""),
                 "reshape the array");
+  const std::string order = !d.format.complex && shape.size() > 1 && shape.back() == 2
+                                ? "where the last axis is the real and the imaginary part, give a "
+                                  "complex `format`, as ci8"
+                                : "check the order of the axes: time is the last";
   const std::uint64_t channels = shape.size() >= 3 ? shape[0] : 1;
   std::uint64_t antennas = shape.size() == 4   ? shape[1]
                            : shape.size() >= 2 ? shape[shape.size() - 2]
                                                : 1;
   std::uint64_t polarisations = shape.size() == 4 ? shape[2] : d.polarisations;
   if (channels == 0 || channels > kMaxChannels)
-    throw wrong("1 to " + std::to_string(kMaxChannels) + " channels",
-                "check the order of the axes: time is the last");
+    throw wrong("1 to " + std::to_string(kMaxChannels) + " channels", order);
   if (antennas == 0 || antennas > kMaxInputs || polarisations == 0 || polarisations > kMaxInputs)
-    throw wrong("1 to " + std::to_string(kMaxInputs) + " inputs",
-                "check the order of the axes: time is the last");
+    throw wrong("1 to " + std::to_string(kMaxInputs) + " inputs", order);
   if (shape.size() < 4) {
     if (antennas % polarisations != 0)
       throw wrong(

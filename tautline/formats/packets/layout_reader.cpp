@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "tautline/core/counted.h"
+#include "tautline/core/nearest_name.h"
 #include "tautline/formats/packets/half_years.h"
 #include "tautline/formats/packets/packet_layout.h"
 #include "tautline/formats/toml/toml_table.h"
@@ -119,7 +121,7 @@ Field read_field(const TomlTable& fields, const std::string& name, const PacketL
     field.value = static_cast<std::uint64_t>(whole(table, "value", 0, INT64_MAX));
     if (!field.from_source && field.bits < kLargestBits && field.value >> field.bits != 0)
       throw table.error("value", fmt::format("{}", field.value),
-                        fmt::format("at most {} bits", field.bits));
+                        "at most " + core::counted(field.bits, "bit"));
   }
   if (table.has("scale")) field.scale = whole(table, "scale", 1, 1 << 24);
   if (table.has("add")) field.add = whole(table, "add", -(1 << 24), 1 << 24);
@@ -239,7 +241,8 @@ void check_payload(const TomlTable& file, const PacketLayout& layout) {
                        fmt::format("at most {} bytes", kLargestPayload_bytes));
   }
   if (bits % (8 * layout.parts) != 0)
-    throw file.error("packets", fmt::format("{} bits in {} packets", bits, layout.parts),
+    throw file.error("packets",
+                     core::counted(bits, "bit") + " in " + core::counted(layout.parts, "packet"),
                      "packets of whole bytes, all of one length");
   if (layout.parts > 1 && !layout.spead && layout.field(Meaning::heap_offset) == nullptr)
     throw file.error("packets", fmt::format("{}", layout.parts), "1, or a field named heap_offset");
@@ -257,7 +260,8 @@ PacketLayout read(const TomlTable& file) {
   const std::string name = file.text("like");
   const std::string_view preset = preset_text(name);
   if (preset.empty())
-    throw file.error("like", name, fmt::format("one of {}", fmt::join(preset_names(), ", ")));
+    throw file.error("like", name, fmt::format("one of {}", fmt::join(preset_names(), ", ")),
+                     core::did_you_mean(name, {preset_names().begin(), preset_names().end()}));
   const TomlTable base = TomlTable::parse(preset, name);
   return apply(file, read(base), order_of(base, "byte_order", ByteOrder::big));
 }
@@ -304,10 +308,14 @@ PacketLayout parse_layout(std::string_view text, const std::string& name) {
 PacketLayout read_layout(const std::string& preset_or_path) {
   const std::string_view preset = preset_text(preset_or_path);
   if (!preset.empty()) return parse_layout(preset, preset_or_path);
-  if (preset_or_path.find_first_of("./") == std::string::npos)
+  if (preset_or_path.find_first_of("./") == std::string::npos) {
+    const std::string nearest =
+        core::did_you_mean(preset_or_path, {preset_names().begin(), preset_names().end()});
     throw core::Error(core::ErrorKind::config, "layout", preset_or_path,
-                      fmt::format("one of {}", fmt::join(preset_names(), ", ")),
-                      "or the name of a file, as telescope.toml");
+                      fmt::format("one of {}, or the name of a file, as telescope.toml",
+                                  fmt::join(preset_names(), ", ")),
+                      nearest);
+  }
   PacketLayout layout = read(TomlTable::read(preset_or_path));
   layout.name = preset_or_path;
   return layout;

@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/photon_hdf5/photon_hdf5.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/uvh5/hdf5_input.h"
 
 namespace tautline::formats::photon_hdf5 {
@@ -27,12 +28,12 @@ std::string group_of(const hdf5::Hdf5Input& file) {
     if (const std::string name = fmt::format("photon_data{}", spot); file.has(name + "/timestamps"))
       spots.push_back(name);
   if (spots.size() == 1) return spots.front();
+  if (spots.empty() && !file.has("photon_data") && !file.has("photon_data0"))
+    throw other_kind(file.path(), kExpected, "is this a Photon-HDF5 file?");
   file.fail("photon_data/timestamps",
             spots.empty() ? "missing" : fmt::format("{} spots", spots.size()),
             "the photons of one spot",
-            spots.empty() ? "is this a Photon-HDF5 file? Correlation curves (.h5) are read by fit, "
-                            "compare and inspect"
-                          : "save each spot as a file of its own");
+            spots.empty() ? "convert the file again" : "save each spot as a file of its own");
 }
 
 class Reader final : public PhotonReader {

@@ -23,8 +23,10 @@ constexpr double kDefaultStartMjd = 60000;
 template <class One>
 void parse_keys(const char* field, std::string_view text, One& one) {
   const auto& keys = keys_of(one);
-  const auto fail = [&](const std::string& found, const std::string& expected) {
-    return Error(ErrorKind::config, field, found, expected);
+  // Of a list of texts the field's error has them all, and the limit alone says which is meant.
+  const auto fail = [field, all = std::string(text)](const std::string& found,
+                                                     const std::string& expected) {
+    return Error(ErrorKind::config, field, found, fmt::format("{} in '{}'", expected, all));
   };
   std::string names;
   for (const auto& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
@@ -38,7 +40,7 @@ void parse_keys(const char* field, std::string_view text, One& one) {
       return key.name == item.substr(0, equals);
     });
     if (equals == std::string_view::npos || found == keys.end())
-      throw fail(fmt::format("'{}'", item), "key=value with one of " + names);
+      throw fail(std::string(item), fmt::format("key=value with one of {}, not '{}'", names, item));
     const std::string field_of_key(found->field), given(item.substr(equals + 1));
     const std::string text_of_value =
         field_of_key.ends_with("_s") ? core::text::in_seconds(given) : given;
@@ -46,13 +48,14 @@ void parse_keys(const char* field, std::string_view text, One& one) {
     const char* end_of_text = text_of_value.data() + text_of_value.size();
     const auto [end, error] = std::from_chars(text_of_value.data(), end_of_text, value);
     if (error != std::errc() || end != end_of_text || !std::isfinite(value))
-      throw fail(fmt::format("'{}'", item), fmt::format("a number behind {}=", found->name));
+      throw fail(std::string(item),
+                 fmt::format("a number behind {}=, not '{}'", found->name, item));
     seen[static_cast<std::size_t>(found - keys.begin())] = true;
   }
   for (std::size_t k = 0; k < keys.size(); ++k)
     if (keys[k].required && !seen[k])
       throw fail(fmt::format("no {}", keys[k].name),
-                 fmt::format("{}= too: it has no default", keys[k].name));
+                 fmt::format("{}= too: it has no default,", keys[k].name));
 }
 
 // The tables of [[section]].
@@ -104,6 +107,10 @@ void require(bool good, const char* field, double value, const std::string& limi
 
 void check_pulse(const DispersedPulse& p) {
   constexpr double kLongest_s = 1e9;
+  const auto require = [&p](bool good, const char* field, double value, const std::string& limit) {
+    if (!good)
+      throw Error(ErrorKind::config, field, fmt::format("{} in '{}'", value, text_of(p)), limit);
+  };
   require(std::abs(p.time_s) <= kLongest_s, "`pulses`: time", p.time_s, "seconds from the start");
   require(p.dm >= 0 && p.dm <= 1e6, "`pulses`: dm", p.dm, "0 to 1e6 pc cm^-3");
   require(p.width_s > 0 && p.width_s <= kLongest_s, "`pulses`: width", p.width_s, "above 0 s");

@@ -66,6 +66,15 @@ struct Key {
 const std::vector<Key<DispersedPulse>>& keys_of(const DispersedPulse&);
 const std::vector<Key<Impulse>>& keys_of(const Impulse&);
 const std::vector<Key<Carrier>>& keys_of(const Carrier&);
+/// "key=value,key=value" of one of them, all keys.
+template <class One>
+std::string text_of(const One& one) {
+  std::string text;
+  for (const auto& key : keys_of(one))
+    text += (text.empty() ? "" : ",") + std::string(key.name) + "=" +
+            core::text::write_number(one.*key.member);
+  return text;
+}
 
 /// "key=value,key=value": dm, time, width, snr, and optionally index and scattering. Throws
 /// Error(config) naming the key.

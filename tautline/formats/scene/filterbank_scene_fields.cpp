@@ -5,8 +5,6 @@ namespace tautline::formats::scene {
 
 namespace {
 
-using core::text::write_number;
-
 // One text a pulse, impulse or carrier, between semicolons.
 template <class One, class Parse>
 std::vector<One> read_each(const std::string& text, Parse parse) {
@@ -19,12 +17,7 @@ std::vector<One> read_each(const std::string& text, Parse parse) {
 template <class One>
 std::string write_each(const std::vector<One>& all) {
   std::string text;
-  for (const One& one : all) {
-    text += text.empty() ? "" : ";";
-    for (const auto& key : keys_of(one))
-      text += (&key == &keys_of(one).front() ? "" : ",") + std::string(key.name) + "=" +
-              write_number(one.*key.member);
-  }
+  for (const One& one : all) text += (text.empty() ? "" : ";") + text_of(one);
   return text;
 }
 

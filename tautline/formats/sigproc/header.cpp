@@ -303,6 +303,12 @@ ParsedHeader parse_header(std::span<const std::byte> bytes, const std::string& f
       throw format_error(file, fmt::format("header keyword {}", needed), "absent", "its value",
                          "the header is damaged or its file is no filterbank");
   check_header(parsed, file);
+  if (const Header& h = parsed.header; h.nchans > 1 && h.tsamp_s >= 1)
+    parsed.remarks.push_back(
+        fmt::format("{}: header keyword tsamp: {} s looks like microseconds, but sigproc's tsamp "
+                    "is in seconds: "
+                    "correct the header, if spectra are not so long",
+                    file, h.tsamp_s));
   return parsed;
 }
 

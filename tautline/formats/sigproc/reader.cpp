@@ -167,7 +167,7 @@ class Reader final : public FilterbankReader {
       options.ifs = {0};
       remarks_.push_back(file_.path() +
                          ": Stokes parameters I, Q, U, V, by the record beside the file: I alone "
-                         "is taken (`ifs` chooses)");
+                         "is taken; a search takes others with `ifs`");
     }
     description_ = describe(file_.path(), parsed, options);
     count_samples();

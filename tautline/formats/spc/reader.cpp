@@ -70,6 +70,9 @@ class Reader final : public PhotonReader {
       throw format_error(path, "header at byte 0", "raw data of the module (bit 26)",
                          "a file of photons", "record without the diagnostic mode");
     description_.microtime_unit_s = microtime_unit_s(path);
+    if (description_.microtime_unit_s == 0)
+      description_.missing_settings =
+          std::filesystem::path(path).replace_extension(".set").string();
     description_.microtimes = static_cast<std::uint32_t>(kMacroWrap);
     description_.channels = 1u << (header >> 27 & 15);
     description_.records = file_.size() / kRecordSize - 1;
@@ -88,7 +91,7 @@ class Reader final : public PhotonReader {
   void rewind() override {
     counts_ = {};
     damage_ = header_damage_;
-    base_ = 0;
+    base_ = gaps_ = 0;
   }
 
   std::size_t read(std::span<Photon> photons) override {
@@ -103,16 +106,29 @@ class Reader final : public PhotonReader {
         if (decode(word, photons[found])) ++found;
         ++counts_.records;
       }
+      if (counts_.records == description_.records) require_tags();
     }
     return found;
   }
 
  private:
+  // Of random bytes, half have the bit; a module whose memory is full sets it once for many photons.
+  void require_tags() const {
+    constexpr std::uint64_t kFewestRecords = 1000, kMostPart = 4;
+    if (counts_.records < kFewestRecords || gaps_ < counts_.records / kMostPart) return;
+    throw format_error(
+        file_.path(), "records, from byte 4 on",
+        fmt::format("{} of {} say that photons were lost before them", gaps_, counts_.records),
+        "records of an SPC module", "the file is damaged, or of another kind");
+  }
+
   // True where the record is a photon.
   bool decode(std::uint32_t word, Photon& photon) {
     const bool invalid = (word & kInvalid) != 0, overflow = (word & kOverflow) != 0;
-    if ((word & kGap) != 0)
+    if ((word & kGap) != 0) {
+      ++gaps_;
       note_loss("a gap: the module's memory was full", "photons before this record are lost");
+    }
     if (invalid && overflow && (word & kMarker) == 0) {
       base_ += kMacroWrap * std::max<std::uint64_t>(word & 0xFFFFFFF, 1);
       ++counts_.overflow_records;
@@ -159,6 +175,7 @@ class Reader final : public PhotonReader {
   PhotonDescription description_;
   Damage header_damage_, damage_;
   TagCounts counts_;
+  std::uint64_t gaps_ = 0;
   std::uint64_t base_ = 0;  // the sum of the overflows so far, added to the macro time
   std::vector<std::uint32_t> words_;
 };

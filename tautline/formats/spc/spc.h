@@ -23,9 +23,9 @@ namespace tautline::formats::spc {
 /// Recognised by the name: no bytes of the format identify it.
 bool recognise(const std::string& name);
 
-/// Throws Error(format) for a missing header record, raw data and a clock of 0. The unit of microtimes comes from a
-/// .set file of the same name; without that file they have none. Gaps are counted as damage, invalid photons as unknown
-/// records.
+/// Throws Error(format) for a missing header record, raw data and a clock of 0, and where a quarter of 1,000 records or
+/// more are gaps. The unit of microtimes comes from a .set file of the same name; without that file they have none, and
+/// the description names it. Gaps are counted as damage, invalid photons as unknown records.
 std::unique_ptr<PhotonReader> open(const std::string& path);
 
 }  // namespace tautline::formats::spc

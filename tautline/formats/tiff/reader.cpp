@@ -29,11 +29,16 @@ namespace {
 
 constexpr std::uint64_t kMostPixels = 1'000'000;
 
-// Keeps the messages of libtiff about one file, instead of printing them.
+// Keeps the messages of libtiff about one file, instead of printing them. Before a frame's first row libtiff names row
+// -1, as an unsigned number.
 int keep_message(TIFF*, void* to, const char*, const char* form, va_list values) {
   char text[300];
   std::vsnprintf(text, sizeof text, form, values);
-  *static_cast<std::string*>(to) = text;
+  std::string& message = *static_cast<std::string*>(to);
+  message = text;
+  constexpr std::string_view kNoRow = " at scanline 4294967295";
+  if (const std::size_t at = message.find(kNoRow); at != std::string::npos)
+    message.erase(at, kNoRow.size());
   return 1;
 }
 

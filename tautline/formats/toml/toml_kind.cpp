@@ -11,18 +11,23 @@ namespace {
 // Fields between backquotes become options, in the command also those of other commands.
 struct KindWords {
   const char *name, *taken_by;
+  const char *types = "", *field = "";  // of the nodes of a pipeline that take it
 };
 
 KindWords words_of(TomlKind kind) {
   switch (kind) {
     case TomlKind::array:
-      return {"an array of antennas", "correlate, delays and simulate voltages take it as `array_path`"};
+      return {"an array of antennas",
+              "correlate, delays and simulate voltages take it as `array_path`",
+              "filter_bank, correlator and simulated_voltages", "array_path"};
     case TomlKind::scene:
-      return {"a scene of voltages", "simulate voltages takes it as `scene`"};
+      return {"a scene of voltages", "simulate voltages takes it as `scene`", "simulated_voltages",
+              "scene_path"};
     case TomlKind::filterbank_scene:
       return {"a scene of a filterbank", "simulate filterbank takes it as `scene`"};
     case TomlKind::delays:
-      return {"a table of delays", "correlate and channelize take it as `delays_path`"};
+      return {"a table of delays", "correlate and channelize take it as `delays_path`",
+              "filter_bank and correlator", "delays_path"};
     case TomlKind::pipeline:
       return {"a pipeline", "tautline run takes it"};
     case TomlKind::unknown:
@@ -58,8 +63,13 @@ TomlKind toml_kind(const TomlTable& file) {
 void require_kind(const TomlTable& file, const std::string& path, TomlKind expected) {
   const TomlKind kind = toml_kind(file);
   if (kind == expected || kind == TomlKind::unknown) return;
-  throw core::Error(core::ErrorKind::format, path + ": kind of file", words_of(kind).name,
-                    words_of(expected).name, words_of(kind).taken_by);
+  const KindWords words = words_of(kind);
+  std::string advice = words.taken_by;
+  if (expected == TomlKind::pipeline && *words.field != '\0')
+    advice = std::string("in a pipeline, nodes of type ") + words.types +
+             " take it: " + words.field + " = \"" + path + "\"";
+  throw core::Error(core::ErrorKind::format, path + ": kind of file", words.name,
+                    words_of(expected).name, advice);
 }
 
 }  // namespace tautline::formats

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tautline/core/nearest_name.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/seeming_kind.h"
 
@@ -124,7 +125,8 @@ void TomlTable::allow_only(const std::vector<std::string_view>& known) const {
   for (const auto& [key, value] : as_table(table_)) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     throw error(key.str(), "unknown field",
-                fmt::format("one of {}", fmt::join(known.begin(), known.end(), ", ")));
+                fmt::format("one of {}", fmt::join(known.begin(), known.end(), ", ")),
+                core::did_you_mean(key.str(), {known.begin(), known.end()}));
   }
 }
 

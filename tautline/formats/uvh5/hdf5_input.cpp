@@ -57,8 +57,9 @@ Hdf5Input::Hdf5Input(const std::string& path, const std::string& expected) : pat
   if (file_.get() >= 0) return;
   if (const std::string kind = seeming_kind(path); !kind.empty() && kind != "HDF5")
     refuse_kind(kind);
-  throw Error(ErrorKind::format, path, "not a readable HDF5 file", expected,
-              "it may be cut short: write it again");
+  // Which kind of HDF5 it is cannot be told.
+  throw Error(ErrorKind::format, path, "HDF5 that cannot be read", "a whole file",
+              "it may be cut short: write or copy it again");
 }
 
 void Hdf5Input::fail(const std::string& dataset, const std::string& found,
@@ -86,7 +87,7 @@ std::vector<std::string> Hdf5Input::names(const std::string& group) const {
 Handle Hdf5Input::open(const std::string& dataset) const {
   if (!has(dataset))
     fail(dataset, "missing", "a dataset",
-         "is this a UVH5 file? Correlation curves (.h5) are read by fit, compare and inspect");
+         "the program that wrote the file may have ended too early: write it again");
   Handle opened(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (opened.get() < 0) fail(dataset, "unreadable", "a dataset");
   return opened;

@@ -8,6 +8,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/astronomy.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/uvh5/hdf5_file.h"
 #include "tautline/formats/uvh5/hdf5_input.h"
 #include "tautline/formats/uvh5/uvh5.h"
@@ -38,6 +39,8 @@ struct Target {
 class Uvh5Reader final : public VisibilityReader {
  public:
   explicit Uvh5Reader(const std::string& path) : file_(path, kExpected) {
+    if (!file_.has("Header") && !file_.has("Data"))
+      throw other_kind(path, kExpected, "is this a UVH5 file?");
     read_axes();
     read_antennas();
     read_rows();

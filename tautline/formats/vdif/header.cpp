@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "tautline/core/counted.h"
 #include "tautline/formats/input_file.h"
 
 namespace tautline::formats::vdif {
@@ -121,7 +122,7 @@ void require_plausible(const std::string& path, const Header& header, std::uint6
   if (Packing(header).samples_in(header.payload_bytes()) == 0)
     throw format_error(
         path, "channels at byte 11",
-        std::to_string(header.channels) + " of " + std::to_string(header.bits) + " bits",
+        std::to_string(header.channels) + " of " + core::counted(header.bits, "bit"),
         "as few as fit into a frame of " + std::to_string(header.frame_bytes) + " bytes", advice);
   // Mark 5B payloads inside VDIF frames: sign and magnitude bits, not offset binary.
   if (header.extended_version == 0xab)

@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "tautline/core/counted.h"
 #include "tautline/core/threads.h"
 #include "tautline/formats/assumed_values.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/formats/strided_source.h"
 #include "tautline/formats/text.h"
+#include "tautline/formats/vdif/agreed_header.h"
 #include "tautline/formats/vdif/frame_window.h"
 #include "tautline/formats/vdif/payload.h"
 #include "tautline/formats/vdif/thread_roles.h"
@@ -16,15 +21,41 @@ namespace tautline::formats::vdif {
 
 namespace {
 
-Header first_header(const InputFile& file) {
+// A stream is looked at some frames of each thread ahead, and by the search for a header.
+void require_room(const InputFile& file, const Header& header, std::size_t threads) {
+  constexpr std::uint64_t kFrames = 8, kSearch_bytes = std::uint64_t{1} << 20;
+  const std::uint64_t needed = (2 * threads + kFrames) * header.frame_bytes + kSearch_bytes;
+  if (!file.in_order() || needed <= file.reach()) return;
+  throw core::Error(
+      core::ErrorKind::memory, file.path() + ": bytes to be kept",
+      fmt::format("{} for frames of {} bytes", needed, header.frame_bytes),
+      fmt::format("at most {}", file.reach()),
+      "allow for more memory (`memory_bytes`), or write the stream to a file, and give that");
+}
+
+std::optional<Header> header_at(const InputFile& file, std::uint64_t offset) {
+  std::byte bytes[kHeaderBytes] = {};
+  if (offset + kHeaderBytes > file.reach()) return std::nullopt;
+  const std::size_t got = file.read(offset, bytes);
+  const Header header = decode_header(bytes);
+  if (got < header.header_bytes()) return std::nullopt;
+  return header;
+}
+
+// What holds for the file.
+Header common_header(const InputFile& file) {
+  constexpr std::uint64_t kBeginBytes = std::uint64_t{1} << 20;
   std::byte bytes[kHeaderBytes] = {};
   const std::size_t got = file.read(0, bytes);
-  const Header header = decode_header(bytes);
+  const Header header =
+      agreed_header([&](std::uint64_t offset) { return header_at(file, offset); }, kBeginBytes)
+          .value_or(decode_header(bytes));
   if (got < header.header_bytes())
     throw format_error(file.path(), "file size", std::to_string(got) + " bytes",
                        std::to_string(header.header_bytes()) + " for a frame's header",
-                       "check that the recording is not empty");
+                       "check that the file was written completely");
   require_plausible(file.path(), header, file.size());
+  require_room(file, header, 1);
   return header;
 }
 
@@ -56,16 +87,30 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
   return d;
 }
 
+// The band is not in the frames: it is in the record that a `buffer` or a `voltage_record` wrote beside them.
+ReaderOptions with_recorded_band(const std::string& path, ReaderOptions options) {
+  const nlohmann::json record = record_beside(path);
+  if (!is_of_recording(record)) return options;
+  const auto take = [&](const char* name, double& value) {
+    const nlohmann::json recorded = record.value(name, nlohmann::json());
+    if (value == 0 && recorded.is_number()) value = recorded.get<double>();
+  };
+  take("centre_hz", options.assumed.centre_hz);
+  take("bandwidth_hz", options.assumed.bandwidth_hz);
+  return options;
+}
+
 class Reader : public VoltageReader {
  public:
-  Reader(const std::string& path, const ReaderOptions& options)
-      : file_(path),
-        header_(first_header(file_)),
+  Reader(InputFile file, const ReaderOptions& options)
+      : file_(std::move(file)),
+        header_(common_header(file_)),
         packing_(header_),
         frame_samples_(packing_.samples_in(header_.payload_bytes())),
         timeline_(find_timeline(file_, header_, options.assumed.rate_hz)),
         window_(file_, header_, timeline_, damage_),
         pieces_(options.decoding_pieces) {
+    require_room(file_, header_, timeline_.threads.size());
     const ThreadRoles roles = roles_of(timeline_.threads, options);
     bands_ = roles.bands;
     description_ = describe(header_, timeline_, roles, options.assumed);
@@ -82,6 +127,7 @@ class Reader : public VoltageReader {
 
   std::uint64_t total_samples() const override {
     const std::uint64_t threads = timeline_.threads.size();
+    if (file_.in_order()) return file_.size() / header_.frame_bytes / threads * frame_samples_;
     const std::uint64_t end = end_of_last_frames();
     return end > 0 ? end : (frames_before_padding() + threads - 1) / threads * frame_samples_;
   }
@@ -100,6 +146,7 @@ class Reader : public VoltageReader {
 
   // Frames that are missing anywhere, by the time of the last ones, and an incomplete one at the end.
   Damage foreseen_damage() const override {
+    if (file_.in_order()) return damage_;
     Damage damage = damage_;
     const std::uint64_t end = end_of_last_frames(), frames = frames_before_padding();
     const std::uint64_t whole = frames * header_.frame_bytes;
@@ -118,10 +165,10 @@ class Reader : public VoltageReader {
     }
     if (const std::uint64_t expected = end * timeline_.threads.size(); held < expected) {
       damage.lost_samples += expected - held;
-      damage.note(
-          fmt::format("{}: {} samples, expected {} by the times of its frames: {} threads "
-                      "of {} samples",
-                      file_.path(), held, expected, timeline_.threads.size(), end));
+      damage.note(fmt::format("{}: {}, expected {} by the times of its frames: {} of {}",
+                              file_.path(), core::counted(held, "sample"), expected,
+                              core::counted(timeline_.threads.size(), "thread"),
+                              core::counted(end, "sample")));
     }
     return damage;
   }
@@ -138,7 +185,14 @@ class Reader : public VoltageReader {
     while (block.samples < samples) {
       const auto limit = static_cast<std::uint64_t>(timeline_.limit);
       if (position_ / frame_samples_ >= limit) break;
-      const auto slots = window_.get(static_cast<std::int64_t>(position_ / frame_samples_));
+      const auto position = static_cast<std::int64_t>(position_ / frame_samples_);
+      auto slots = window_.get(position);
+      if (window_.stalled()) {
+        const std::uint64_t kept_from = kept_from_;
+        deliver(block);
+        if (kept_from_ > kept_from) continue;
+        slots = window_.get(position, true);
+      }
       const auto within = static_cast<std::size_t>(position_ % frame_samples_);
       if (slots.empty() || within >= window_.samples()) break;
       const std::size_t count = std::min(samples - block.samples, window_.samples() - within);
@@ -149,9 +203,10 @@ class Reader : public VoltageReader {
       block.samples += count;
       counted_ = position_ - within + window_.samples();
       position_ += count;
+      if (file_.in_order() && window_.scanned_to() - kept_from_ > (file_.reach() - kept_from_) / 2)
+        deliver(block);
     }
-    decode_all(block);
-    for (const Delivery& delivery : deliveries_) mark_lost(delivery, block);
+    deliver(block);
     return block.samples;
   }
 
@@ -207,6 +262,16 @@ class Reader : public VoltageReader {
     std::size_t good = 0;  ///< decoded, from the first on
     bool cut = false;      ///< the file lacks them
   };
+
+  // Decodes what has been taken so far, whose bytes are not needed any more then.
+  void deliver(core::RawBlock& block) {
+    decode_all(block);
+    for (const Delivery& delivery : deliveries_) mark_lost(delivery, block);
+    deliveries_.clear();
+    if (!file_.in_order()) return;
+    kept_from_ = window_.needed_from(static_cast<std::int64_t>(position_ / frame_samples_));
+    file_.forget(kept_from_);
+  }
 
   void decode_all(core::RawBlock& block) {
     const std::size_t pieces = pieces_ > 0 ? pieces_ : block.bytes.size() / kLeastDecodedBytes;
@@ -270,23 +335,29 @@ class Reader : public VoltageReader {
   mutable Damage with_missing_;
   std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;
-  std::uint64_t counted_ = 0;  ///< missing frames before this sample were counted
+  std::uint64_t counted_ = 0;    ///< missing frames before this sample were counted
+  std::uint64_t kept_from_ = 0;  ///< bytes of a stream before this one were forgotten
 };
 
 }  // namespace
 
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
   if (lower(name).ends_with(".vdif")) return true;
-  if (first_bytes.size() < kHeaderBytes) return false;
-  const Header first = decode_header(first_bytes.first<kHeaderBytes>());
-  if (!plausible(first) || first.frame_bytes + kHeaderBytes > first_bytes.size()) return false;
-  const Header second = decode_header(first_bytes.subspan(first.frame_bytes).first<kHeaderBytes>());
-  const std::int64_t step = std::int64_t{second.seconds} - first.seconds;
-  return same_recording(first, second) && step >= 0 && step <= 1;
+  return begins_with_frames(
+      [&](std::uint64_t offset) -> std::optional<Header> {
+        if (offset + kHeaderBytes > first_bytes.size()) return std::nullopt;
+        return decode_header(
+            first_bytes.subspan(static_cast<std::size_t>(offset)).first<kHeaderBytes>());
+      },
+      first_bytes.size());
+}
+
+std::unique_ptr<VoltageReader> open(InputFile file, const ReaderOptions& options) {
+  return std::make_unique<Reader>(std::move(file), options);
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {
-  return std::make_unique<Reader>(path, options);
+  return open(InputFile(path), with_recorded_band(path, options));
 }
 
 }  // namespace tautline::formats::vdif

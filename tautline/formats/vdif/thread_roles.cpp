@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 
 namespace tautline::formats::vdif {
@@ -73,6 +74,11 @@ ThreadRoles roles_of(const std::vector<std::uint32_t>& keys, const ReaderOptions
       roles.bands = require_equal(stations, "bands", keys.size());
       break;
     case ThreadsAre::guessed:
+      if (told > 1 && keys.size() % told != 0)
+        throw core::Error(core::ErrorKind::config, "polarisations", std::to_string(told),
+                          fmt::format("1{}, for {}", keys.size() % 2 == 0 ? " or 2" : "",
+                                      core::counted(keys.size(), "thread")),
+                          "leave it out, or say what the threads are with `threads_are`");
       if (told > 1 && keys.size() % told == 0)
         roles.polarisations = told;
       else if (threads_of_each(stations) == 2)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -21,8 +22,8 @@ constexpr std::int64_t kMaxTimesLonger = 16;
 
 constexpr std::int64_t kMaxFramesPerSecond = std::int64_t{1} << 24;
 
-std::vector<Header> first_headers(const InputFile& file, const Header& first) {
-  FrameScanner scanner(file, first, nullptr);
+std::vector<Header> first_headers(const InputFile& file, const Header& common) {
+  FrameScanner scanner(file, common, nullptr);
   std::vector<Header> headers;
   while (headers.size() < kFramesToKnowThreads) {
     const auto frame = scanner.next();
@@ -72,23 +73,36 @@ std::vector<std::uint32_t> find_threads(const InputFile& file, const std::vector
   return threads;
 }
 
-/// The two largest frame numbers of one second.
+/// The largest frame numbers of one second.
 struct Largest {
-  std::int64_t first = -1, second = -1;
+  static constexpr std::size_t kKept = 256;
+  static constexpr std::int64_t kNear = 16;
+  std::set<std::int64_t> numbers = {};
 
   void add(std::int64_t frame) {
-    if (frame > first) {
-      second = first;
-      first = frame;
-    } else if (frame < first && frame > second) {
-      second = frame;
-    }
+    numbers.insert(frame);
+    if (numbers.size() > kKept) numbers.erase(numbers.begin());
   }
-  // One number far beyond all others is damage.
+  // Numbers with few others shortly below them are damage; where all have few, the one with most is believed.
   std::int64_t believed() const {
-    return second >= 0 && first - second > kReorderFrames ? second : first;
+    const std::size_t enough = std::min<std::size_t>(8, numbers.size() / 2);
+    std::int64_t best = numbers.empty() ? -1 : *numbers.begin();
+    std::size_t most = 0;
+    for (auto one = numbers.rbegin(); one != numbers.rend(); ++one) {
+      const auto below = static_cast<std::size_t>(
+          std::distance(numbers.lower_bound(*one - kNear), numbers.find(*one)));
+      if (below > 0 && below >= enough) return *one;
+      if (below > most) {
+        most = below;
+        best = *one;
+      }
+    }
+    return best;
   }
 };
+
+// Seconds to look at for the rate: more than the fewest where these tell different ones.
+constexpr std::size_t kFewestSeconds = 2, kMostSeconds = 8;
 
 /// The frame numbers of the first seconds.
 struct FrameNumbers {
@@ -102,36 +116,65 @@ struct FrameNumbers {
   }
   // A second has so many frames at least.
   std::int64_t least() const {
-    Largest all;
-    for (const auto& [second, largest] : seconds) all.add(largest.believed());
-    return all.believed() + 1;
-  }
-  // Frames in a second, from the largest frame number of a second that another follows.
-  std::optional<std::int64_t> per_second() const {
-    std::optional<std::int64_t> count;
+    std::int64_t most = -1, of_single_frames = -1;
     for (const auto& [second, largest] : seconds)
-      if (seconds.contains(second + 1)) count = std::max(count.value_or(0), largest.believed() + 1);
-    return count;
+      (largest.numbers.size() > 1 ? most : of_single_frames) =
+          std::max(largest.numbers.size() > 1 ? most : of_single_frames, largest.believed());
+    return (most >= 0 ? most : of_single_frames) + 1;
+  }
+  // Frames in a second, from the largest frame numbers of seconds that another follows: the largest that several of them
+  // agree about, since a wrong bit makes numbers that follow a second's last one, and loss takes last ones.
+  std::optional<std::int64_t> per_second() const {
+    const auto counts = counts_of_seconds();
+    if (counts.empty()) return std::nullopt;
+    std::size_t ended = 0;
+    for (const auto& [count, times] : counts) ended += times;
+    const std::size_t several = std::max<std::size_t>(2, ended / 4);
+    for (auto one = counts.rbegin(); one != counts.rend(); ++one)
+      if (one->second >= several) return one->first;
+    // Two headers with a wrong second may seem to be one that has ended.
+    const std::int64_t largest = counts.rbegin()->first;
+    if (ended == 1 && least() > largest + 1) return std::nullopt;
+    return largest;
+  }
+  // Whether two seconds end with the largest number of all.
+  bool certain() const {
+    const auto counts = counts_of_seconds();
+    return !counts.empty() && counts.rbegin()->second >= 2;
+  }
+
+ private:
+  // How many seconds that have ended tell each count of frames.
+  std::map<std::int64_t, std::size_t> counts_of_seconds() const {
+    const bool single = std::all_of(seconds.begin(), seconds.end(),
+                                    [](const auto& one) { return one.second.numbers.size() == 1; });
+    std::map<std::int64_t, std::size_t> counts;
+    for (const auto& [second, largest] : seconds)
+      if (seconds.contains(second + 1) && (single || largest.numbers.size() > 1))
+        ++counts[largest.believed() + 1];
+    return counts;
   }
 };
 
-/// The frames of a long file around the ends of its first two seconds, found by halving: a second of 16 Gb/s has
-/// 250,000 frames, whose headers would be as many reads.
+/// The frames of a long file around the ends of its first seconds, found by halving: a second of 16 Gb/s has 250,000
+/// frames, whose headers would be as many reads.
 class EndsOfSeconds {
  public:
-  EndsOfSeconds(const InputFile& file, const Header& first)
-      : scanner_(file, first, nullptr),
-        frame_bytes_(first.frame_bytes),
-        frames_(file.size() / first.frame_bytes) {}
+  EndsOfSeconds(const InputFile& file, const Header& common)
+      : scanner_(file, common, nullptr),
+        in_order_(file.in_order()),
+        frame_bytes_(common.frame_bytes),
+        frames_(file.size() / common.frame_bytes) {}
 
-  // None: in a short file, or where the frames are not in the order of time, every header has to be read.
+  // None: in a stream, a short file, or where the frames are not in the order of time, every header has to be read.
   std::optional<FrameNumbers> numbers(std::int64_t frames_per_second) {
-    if (frames_ < 16 * kFramesToKnowThreads) return std::nullopt;
+    if (in_order_ || frames_ < 16 * kFramesToKnowThreads) return std::nullopt;
     FrameNumbers found;
     for (std::uint64_t k = 0; k < kHalf; ++k)
       if (const auto header = header_of(k)) found.add(*header, frames_per_second);
     // Frames of the second before may come late.
-    for (std::uint64_t at = kHalf, k = 0; k < 2 && at < frames_; at += kHalf, ++k) {
+    for (std::uint64_t at = kHalf, k = 0; at < frames_ && k < kMostSeconds; at += kHalf, ++k) {
+      if (k >= kFewestSeconds && found.certain()) break;
       const auto header = header_of(at);
       if (!header) return std::nullopt;
       at = end_of(header->seconds, at);
@@ -181,20 +224,22 @@ class EndsOfSeconds {
   }
 
   FrameScanner scanner_;
+  bool in_order_;
   std::uint64_t frame_bytes_, frames_;
 };
 
-FrameNumbers look_at_numbers(const InputFile& file, const Header& first,
+FrameNumbers look_at_numbers(const InputFile& file, const Header& common,
                              std::int64_t frames_per_second) {
-  if (const auto found = EndsOfSeconds(file, first).numbers(frames_per_second)) return *found;
-  FrameScanner scanner(file, first, nullptr);
+  if (const auto found = EndsOfSeconds(file, common).numbers(frames_per_second)) return *found;
+  FrameScanner scanner(file, common, nullptr);
   FrameNumbers found;
   std::size_t enough = 0;  // frames still to look at, once counting down
   while (const auto frame = scanner.next()) {
     const std::int64_t second = frame->header.seconds;
     found.add(frame->header, frames_per_second);
-    // Two seconds that have ended are enough, when late frames have had time to come.
-    if (enough > 0 && --enough == 0) break;
+    // Two seconds that have ended and agree are enough, when late frames have had time to come.
+    if (enough > 0 && --enough == 0 && (found.certain() || found.seconds.size() > kMostSeconds))
+      break;
     if (enough == 0 && found.seconds.contains(second - 1) && found.seconds.contains(second - 2))
       enough = kFramesToKnowThreads;
     // Single frames with damaged seconds are forgotten.
@@ -216,16 +261,22 @@ std::string rates_allowed(std::int64_t frames, std::int64_t samples) {
                      frames, frames * samples, rates.empty() ? "" : ", such as " + rates);
 }
 
-core::Rational choose_rate(const InputFile& file, const Header& first,
+core::Rational choose_rate(const InputFile& file, const Header& common,
                            const core::Rational& told_rate) {
   if (told_rate.numerator > 0) return told_rate;
-  if (first.extended_version == 3 && first.rate_hz > 0) return {first.rate_hz, 1};
-  const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
-  const FrameNumbers numbers = look_at_numbers(file, first, kMaxFramesPerSecond);
+  if (common.extended_version == 3 && common.rate_hz > 0) return {common.rate_hz, 1};
+  const auto samples =
+      static_cast<std::int64_t>(Packing(common).samples_in(common.payload_bytes()));
+  const FrameNumbers numbers = look_at_numbers(file, common, kMaxFramesPerSecond);
   if (const auto frames = numbers.per_second()) return {*frames * samples, 1};
-  if (first.rate_hz > 0) return {first.rate_hz, 1};
-  throw format_error(
-      file.path(), "sample rate", "not in the headers, and no second ends in the file",
+  if (common.rate_hz > 0) return {common.rate_hz, 1};
+  const bool kept = file.in_order() && file.size() == ForwardBytes::kUnknownSize;
+  throw core::Error(
+      core::ErrorKind::config, file.path() + ": sample rate",
+      "not in the headers, and no second ends in " +
+          (kept ? fmt::format("the first {} MiB, which can be kept (`memory_bytes`)",
+                              file.reach() >> 20)
+                : std::string("the file")),
       "a known rate",
       fmt::format("give it (`rate_hz`); {}", rates_allowed(numbers.least(), samples)));
 }
@@ -238,7 +289,8 @@ std::string compare_rate(const InputFile& file, const FrameNumbers& numbers, std
   const std::optional<std::int64_t> counted = numbers.per_second();
   const auto given = fmt::format("{} Hz {}, {} frames a second", frames_per_second * samples,
                                  told ? "as given" : "in the headers", frames_per_second);
-  if (kDamaged * numbers.beyond > numbers.frames)
+  if (kDamaged * numbers.beyond > numbers.frames &&
+      std::max(counted.value_or(0), numbers.least()) > frames_per_second)
     throw format_error(
         file.path(), "sample rate", given,
         counted.value_or(0) > frames_per_second
@@ -254,6 +306,23 @@ std::string compare_rate(const InputFile& file, const FrameNumbers& numbers, std
       given, *counted - 1, *counted * samples);
 }
 
+// The first of `sorted`, from `from` on, that is no damage: one frame or two before a gap are, where more than twice as
+// many frames stand in as long a time behind the gap.
+std::vector<std::int64_t>::const_iterator first_of_many(
+    const std::vector<std::int64_t>& sorted, std::vector<std::int64_t>::const_iterator from) {
+  constexpr std::ptrdiff_t kMostDamaged = 2;
+  for (;;) {
+    const auto gap = std::adjacent_find(from, sorted.end(),
+                                        [](std::int64_t a, std::int64_t b) { return b > a + 1; });
+    if (gap == sorted.end()) return from;
+    const auto behind = gap + 1;
+    const auto end = std::lower_bound(behind, sorted.end(), 2 * *behind - *from);
+    const std::ptrdiff_t before = behind - from;
+    if (before > kMostDamaged || end - behind <= 2 * before) return from;
+    from = behind;
+  }
+}
+
 // Position 0: the earliest of the first frames, leaving out times that stand alone.
 void find_origin(const std::vector<Header>& headers, Timeline& timeline) {
   std::vector<std::int64_t> positions;
@@ -264,7 +333,8 @@ void find_origin(const std::vector<Header>& headers, Timeline& timeline) {
   std::sort(sorted.begin(), sorted.end());
   const std::int64_t middle = sorted[sorted.size() / 2];
   const std::int64_t reach = static_cast<std::int64_t>(headers.size()) + kReorderFrames;
-  const auto earliest = std::lower_bound(sorted.begin(), sorted.end(), middle - reach);
+  const auto earliest =
+      first_of_many(sorted, std::lower_bound(sorted.cbegin(), sorted.cend(), middle - reach));
   const std::int64_t absolute =
       *earliest + timeline.origin_second * timeline.frames_per_second + timeline.origin_frame;
   timeline.origin_second = absolute / timeline.frames_per_second;
@@ -279,11 +349,12 @@ std::optional<std::size_t> Timeline::input_of(const Header& header) const {
   return static_cast<std::size_t>(found - threads.begin());
 }
 
-Timeline find_timeline(const InputFile& file, const Header& first,
+Timeline find_timeline(const InputFile& file, const Header& common,
                        const core::Rational& told_rate) {
-  const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
+  const auto samples =
+      static_cast<std::int64_t>(Packing(common).samples_in(common.payload_bytes()));
   Timeline timeline;
-  timeline.rate_hz = choose_rate(file, first, told_rate);
+  timeline.rate_hz = choose_rate(file, common, told_rate);
   const std::int64_t per_second = timeline.rate_hz.numerator / timeline.rate_hz.denominator;
   if (timeline.rate_hz.denominator != 1 || per_second % samples != 0)
     throw format_error(
@@ -298,12 +369,12 @@ Timeline find_timeline(const InputFile& file, const Header& first,
                                    "has 24 bits",
                                    kMaxFramesPerSecond, samples),
                        "give the sample rate of each channel (`rate_hz`)");
-  const std::vector<Header> headers = first_headers(file, first);
+  const std::vector<Header> headers = first_headers(file, common);
   if (told_rate.numerator > 0) {
     timeline.other_rate =
-        compare_rate(file, look_at_numbers(file, first, timeline.frames_per_second), samples,
+        compare_rate(file, look_at_numbers(file, common, timeline.frames_per_second), samples,
                      timeline.frames_per_second, true);
-  } else if (timeline.rate_hz == core::Rational{first.rate_hz, 1}) {
+  } else if (timeline.rate_hz == core::Rational{common.rate_hz, 1}) {
     FrameNumbers numbers;
     for (const Header& h : headers) numbers.add(h, timeline.frames_per_second);
     compare_rate(file, numbers, samples, timeline.frames_per_second, false);
@@ -311,7 +382,7 @@ Timeline find_timeline(const InputFile& file, const Header& first,
   timeline.threads = find_threads(file, headers);
   find_origin(headers, timeline);
   timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +
-                   kMaxTimesLonger * static_cast<std::int64_t>(file.size() / first.frame_bytes);
+                   kMaxTimesLonger * static_cast<std::int64_t>(file.size() / common.frame_bytes);
   return timeline;
 }
 

@@ -33,6 +33,7 @@ struct Timeline {
 
 /// Looks through the beginning of the file. Throws Error(format) when the sample rate is not known, does not give whole
 /// frames in a second, or is one, given or of the headers, of fewer frames in a second than the frames' numbers tell.
-Timeline find_timeline(const InputFile& file, const Header& first, const core::Rational& told_rate);
+Timeline find_timeline(const InputFile& file, const Header& common,
+                       const core::Rational& told_rate);
 
 }  // namespace tautline::formats::vdif

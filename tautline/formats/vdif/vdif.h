@@ -16,18 +16,23 @@
 #include <span>
 #include <string>
 
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats::vdif {
 
-/// True when the bytes start with two frames' headers that agree, or the name ends in .vdif.
+/// True when the bytes start with two frames' headers that agree, or three behind damaged ones, or the name ends in .vdif.
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
 /// The sample rate is options.assumed.rate_hz if given, else the header's (extended data version 3),
-/// else what the frame numbers show where a second ends, else the header's (version 1). VDIF says
+/// else what the frame numbers show where seconds end, else the header's (version 1). VDIF says
 /// nothing about frequency: the centre is options.assumed's, the bandwidth what the rate implies,
 /// negative when options.assumed's is. Frames that were lost or marked invalid by their writer are
 /// invalid spans.
 std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options);
+/// The same, also of bytes that come in order: threads, the rate and the first time are told by the first 4,096 frames
+/// and the first two seconds, or by as many of them as can be kept, and later frames of other threads are dropped and
+/// counted, as those of a file are.
+std::unique_ptr<VoltageReader> open(InputFile file, const ReaderOptions& options);
 
 }  // namespace tautline::formats::vdif

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "tautline/core/error.h"
+#include "tautline/core/nearest_name.h"
 
 namespace tautline::pipeline {
 
@@ -30,9 +31,10 @@ Problem complete(const std::string& stage, Problem defaults, const Problem& aske
   for (const auto& [key, value] : asked) {
     const auto known = defaults.find(key);
     if (known == defaults.end()) {
-      std::string names;
-      for (const auto& [name, unused] : defaults) names += (names.empty() ? "" : ", ") + name;
-      throw Error(ErrorKind::config, "`problem` of " + stage, key, "one of " + names);
+      std::vector<std::string> names;
+      for (const auto& [name, unused] : defaults) names.push_back(name);
+      throw Error(ErrorKind::config, "`problem` of " + stage, key,
+                  fmt::format("one of {}", fmt::join(names, ", ")), core::did_you_mean(key, names));
     }
     known->second = value;
   }

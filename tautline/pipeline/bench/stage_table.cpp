@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tautline/core/error.h"
+#include "tautline/core/nearest_name.h"
 #include "tautline/pipeline/bench/measure_host_fed.h"
 #include "tautline/pipeline/bench/measure_whole_run.h"
 #include "tautline/pipeline/bench/stage_run.h"
@@ -279,12 +280,14 @@ const std::vector<StageEntry>& stage_table() {
 }
 
 const StageEntry& find_stage(const std::string& name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const StageEntry& stage : stage_table()) {
     if (name == stage.name) return stage;
-    names += (names.empty() ? "" : ", ") + stage.name;
+    names.push_back(stage.name);
   }
-  throw core::Error(core::ErrorKind::config, "stage", name, "one of " + names);
+  throw core::Error(core::ErrorKind::config, "stage", name,
+                    fmt::format("one of {}", fmt::join(names, ", ")),
+                    core::did_you_mean(name, names));
 }
 
 }  // namespace tautline::pipeline

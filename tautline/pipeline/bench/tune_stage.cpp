@@ -1,6 +1,9 @@
 #include "tautline/pipeline/bench/tune_stage.h"
 
+#include <fmt/format.h>
+
 #include "tautline/core/error.h"
+#include "tautline/core/nearest_name.h"
 #include "tautline/pipeline/bench/measure_problem.h"
 #include "tautline/pipeline/bench/stage_table.h"
 
@@ -9,13 +12,14 @@ namespace tautline::pipeline {
 namespace {
 
 const StageEntry& find_tunable(const std::string& name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const StageEntry& stage : stage_table()) {
     if (stage.tune == nullptr) continue;
     if (stage.name == name) return stage;
-    names += (names.empty() ? "" : " or ") + stage.name;
+    names.push_back(stage.name);
   }
-  throw core::Error(core::ErrorKind::config, "stage to tune", name, names);
+  throw core::Error(core::ErrorKind::config, "stage to tune", name,
+                    fmt::format("{}", fmt::join(names, " or ")), core::did_you_mean(name, names));
 }
 
 }  // namespace

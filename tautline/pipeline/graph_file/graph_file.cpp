@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <set>
+#include <string_view>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
+#include "tautline/core/nearest_name.h"
 #include "tautline/core/time.h"
 #include "tautline/engine/run.h"
 #include "tautline/formats/distinct_files.h"
@@ -37,11 +41,35 @@ std::string place_of(const formats::TomlTable& table, const std::string& key) {
   return table.error(key, "", "").field();
 }
 
-template <class Items, class Name>
-std::string names_in(const Items& items, Name name) {
-  std::string names;
-  for (const auto& item : items) names += (names.empty() ? "" : ", ") + name(item);
+template <class Items>
+std::vector<std::string> names_in(const Items& items) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(item.name);
   return names;
+}
+
+// How nodes are joined, which is the file's to say.
+constexpr std::array<std::string_view, 5> kOfEveryNode{"type", "inputs", "lane", "depth", "policy"};
+
+Error unknown_field(const std::string& place, const std::string& name, const NodeType& type) {
+  std::vector<std::string> names = names_in(type.fields);
+  const std::string of_type = fmt::format("of a {}: {}", type.name, fmt::join(names, ", "));
+  names.insert(names.end(), kOfEveryNode.begin(), kOfEveryNode.end());
+  return {ErrorKind::config, place, "unknown field", of_type, core::did_you_mean(name, names)};
+}
+
+// A key that no node has may be a slip of the one that every node has.
+Error no_type(const formats::TomlTable& table, const std::vector<NodeType>& types) {
+  std::vector<std::string> unknown = table.keys();
+  std::erase_if(unknown, [&](const std::string& key) {
+    return std::any_of(types.begin(), types.end(), [&](const NodeType& type) {
+      const std::vector<std::string> names = names_in(type.fields);
+      return std::find(names.begin(), names.end(), key) != names.end();
+    });
+  });
+  const std::string nearest = core::nearest_name("type", unknown);
+  return {ErrorKind::config, place_of(table, "type"), "missing", "a type of nodes, in quotes",
+          nearest.empty() ? "" : nearest + " is no field: did you mean type"};
 }
 
 // "f.1": output 1 of node f; "f": all that it has.
@@ -99,12 +127,14 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
   NodeTable node;
   node.name = name;
   node.place = place;
+  if (!table.has("type")) throw no_type(table, types);
   const std::string type_place = place_of(table, "type"), type = table.text("type");
   for (const NodeType& one : types)
     if (one.name == type) node.type = &one;
   if (node.type == nullptr)
     throw Error(ErrorKind::config, type_place, type,
-                "one of " + names_in(types, [](const NodeType& t) { return t.name; }));
+                fmt::format("one of {}", fmt::join(names_in(types), ", ")),
+                core::did_you_mean(type, names_in(types)));
   node.inputs_place = place_of(table, "inputs");
   for (const std::string& key : table.keys()) {
     const std::string at = place_of(table, key);
@@ -126,7 +156,7 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
       try {
         node.edge.policy = policies().read(text);
       } catch (const Error& error) {
-        throw Error(ErrorKind::config, at, text, policies().allowed);
+        throw Error(ErrorKind::config, at, text, policies().allowed, error.advice());
       }
     } else {
       read_field(table, key, key, node);
@@ -158,10 +188,7 @@ void GraphFile::read_field(const formats::TomlTable& table, const std::string& k
   const auto& fields = node.type->fields;
   const auto field =
       std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == name; });
-  if (field == fields.end())
-    throw Error(ErrorKind::config, at, "unknown field",
-                fmt::format("of a {}: {}", node.type->name,
-                            names_in(fields, [](const auto& f) { return f.name; })));
+  if (field == fields.end()) throw unknown_field(at, name, *node.type);
   const std::vector<std::string> texts = table.any_texts(key);
   if (field->kind != core::FieldKind::list && texts.size() != 1)
     throw Error(ErrorKind::config, at, fmt::format("a list of {}", texts.size()), "one value");
@@ -172,7 +199,8 @@ std::size_t GraphFile::index_of(const std::string& name, const std::string& plac
   for (std::size_t k = 0; k < nodes_.size(); ++k)
     if (nodes_[k].name == name) return k;
   throw Error(ErrorKind::config, place, name,
-              "one of the nodes " + names_in(nodes_, [](const NodeTable& n) { return n.name; }));
+              fmt::format("one of the nodes {}", fmt::join(names_in(nodes_), ", ")),
+              core::did_you_mean(name, names_in(nodes_)));
 }
 
 void GraphFile::set(const std::string& assignment) {
@@ -186,10 +214,13 @@ void GraphFile::set(const std::string& assignment) {
   const auto& fields = node.type->fields;
   const auto described =
       std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == field; });
+  if (described == fields.end() &&
+      std::find(kOfEveryNode.begin(), kOfEveryNode.end(), field) != kOfEveryNode.end())
+    throw Error(ErrorKind::config, "set " + name + "." + field, "a field of every node",
+                "a field of a " + node.type->name,
+                fmt::format("{} are changed in the file", fmt::join(kOfEveryNode, ", ")));
   if (described == fields.end())
-    throw Error(ErrorKind::config, "set " + name + "." + field, "unknown field",
-                fmt::format("of a {}: {}", node.type->name,
-                            names_in(fields, [](const auto& f) { return f.name; })));
+    throw unknown_field("set " + name + "." + field, field, *node.type);
   std::erase_if(node.values, [&](const Value& value) { return value.field->name == field; });
   node.values.push_back({&*described, named(*node.type, *described, assignment.substr(equals + 1)),
                          "set " + name + "." + field});
@@ -216,8 +247,10 @@ std::vector<engine::Port> GraphFile::ports_of(const NodeTable& node, const Added
       if (name != from) continue;
       if (outputs.empty() || (port && *port >= outputs.size()))
         throw Error(ErrorKind::config, node.inputs_place, text,
-                    outputs.empty() ? "a node that has outputs"
-                                    : fmt::format("one of {} outputs", outputs.size()));
+                    outputs.empty()
+                        ? "a node that has outputs"
+                        : fmt::format("a number below {} behind the dot: {} has {}", outputs.size(),
+                                      from, core::counted(outputs.size(), "output")));
       if (port)
         ports.push_back(outputs[*port]);
       else
@@ -226,9 +259,10 @@ std::vector<engine::Port> GraphFile::ports_of(const NodeTable& node, const Added
   }
   const std::size_t wanted = node.type->inputs;
   if (wanted == kAnyInputs ? ports.empty() : ports.size() != wanted)
-    throw Error(ErrorKind::config, node.inputs_place, fmt::format("{} inputs", ports.size()),
+    throw Error(ErrorKind::config, node.inputs_place, core::counted(ports.size(), "input"),
                 wanted == kAnyInputs ? fmt::format("one or more of a {}", node.type->name)
-                                     : fmt::format("{} of a {}", wanted, node.type->name));
+                                     : fmt::format("{} of a {}", wanted, node.type->name),
+                ports.empty() ? "name the node before it, as inputs = \"NODE\"" : "");
   return ports;
 }
 

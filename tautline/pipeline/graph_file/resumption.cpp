@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
 
@@ -26,8 +27,8 @@ std::string file_fact(const std::string& path) {
 
 void GraphFile::require_resumable() const {
   constexpr const char* kExpected =
-      "one voltage_files, one filter_bank, one correlator and one visibility_file in a run with a "
-      "checkpoint";
+      "one voltage_files, one filter_bank, and a correlator with a visibility_file or a "
+      "spectra_file, in a run with a checkpoint";
   if (!schedule_.empty())
     throw core::Error(core::ErrorKind::config, "checkpoint", "given for a schedule",
                       "a pipeline without [[observation]]");
@@ -46,9 +47,12 @@ void GraphFile::require_resumable() const {
       throw core::Error(core::ErrorKind::config, node.place, "a policy that drops blocks",
                         "`wait` in a run with a checkpoint");
   }
-  if (nodes_.size() != 4)
+  // Each is of another type, and nothing but a filter bank's spectra goes to a correlator or a file of spectra.
+  const bool spectra = std::ranges::any_of(
+      nodes_, [](const NodeTable& node) { return node.type->name == "spectra_file"; });
+  if (nodes_.size() != (spectra ? 3U : 4U))
     throw core::Error(core::ErrorKind::config, "checkpoint",
-                      fmt::format("given for {} nodes", nodes_.size()), kExpected);
+                      "given for " + core::counted(nodes_.size(), "node"), kExpected);
 }
 
 std::map<std::string, std::string> GraphFile::facts() const {

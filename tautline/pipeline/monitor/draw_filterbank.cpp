@@ -1,9 +1,12 @@
 // A filterbank: its last minute against frequency and time.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <string>
 
 #include "tautline/core/time.h"
 #include "tautline/pipeline/monitor/figure_drawing.h"
@@ -26,6 +29,7 @@ class FilterbankDrawing final : public FigureDrawing {
       : filterbank_(stream.detail<FilterbankStream>()),
         start_(stream.start),
         rate_hz_(stream.rate_hz.value()),
+        block_samples_(stream.max_samples),
         rows_(plot::Binning::of(filterbank_.description().channels, kWaterfallRows)) {
     const double length_s = stream.total_samples > 0
                                 ? static_cast<double>(stream.total_samples) / rate_hz_
@@ -46,6 +50,10 @@ class FilterbankDrawing final : public FigureDrawing {
   void take(const engine::Block& block) override {
     const FilterbankStream::Turn turn = filterbank_.turn_of(block.segment);
     if (turn.pass != 0 || filterbank_.parts[turn.part].beam != 0) return;
+    passed_over_ = follows_passed_over(block);
+    whole_ = block.samples > 0 && block.samples == block_samples_;
+    segment_ = block.segment;
+    next_ = block.first + block.samples;
     const double first_s = core::seconds_between(start_, block.segment_start) +
                            static_cast<double>(block.first) / rate_hz_;
     const auto* bytes = static_cast<const std::byte*>(block.arrays.front().data);
@@ -58,7 +66,14 @@ class FilterbankDrawing final : public FigureDrawing {
   struct Column {
     std::int64_t place = 0;  // its time over column_s_
     std::vector<double> sums, counts;
+    bool repeated = false;  // the values of the column before
   };
+
+  // Whole blocks of this length are passed over where the page cannot keep up; data that are missing have any length.
+  bool follows_passed_over(const engine::Block& block) const {
+    return whole_ && block.segment == segment_ && block.first > next_ &&
+           (block.first - next_) % block_samples_ == 0;
+  }
 
   template <class Sample>
   void add(const Sample* spectra, std::size_t samples, double first_s) {
@@ -93,6 +108,11 @@ class FilterbankDrawing final : public FigureDrawing {
         merged.push_back(std::move(one));
         continue;
       }
+      if (one.repeated && !merged.back().repeated) continue;
+      if (merged.back().repeated && !one.repeated) {
+        merged.back() = std::move(one);
+        continue;
+      }
       for (std::size_t row = 0; row < rows_.cells; ++row) {
         merged.back().sums[row] += one.sums[row];
         merged.back().counts[row] += one.counts[row];
@@ -103,12 +123,32 @@ class FilterbankDrawing final : public FigureDrawing {
 
   Column* column_of(std::int64_t place) {
     if (columns_.empty() || columns_.back().place < place) {
+      if (passed_over_ && !columns_.empty()) repeat_last(place);
+      passed_over_ = false;
       columns_.push_back(
           {place, std::vector<double>(rows_.cells), std::vector<double>(rows_.cells)});
       while (columns_.front().place <= place - static_cast<std::int64_t>(kWaterfallColumns))
         columns_.pop_front();
     }
     return columns_.back().place == place ? &columns_.back() : nullptr;
+  }
+
+  // Up to that place.
+  void repeat_last(std::int64_t end) {
+    const auto most = static_cast<std::int64_t>(kWaterfallColumns);
+    Column last = columns_.back();
+    last.repeated = true;
+    for (last.place = std::max(last.place + 1, end - most); last.place < end; ++last.place)
+      columns_.push_back(last);
+  }
+
+  std::string title() const {
+    const auto repeated = std::ranges::count_if(columns_, &Column::repeated);
+    const std::string title = "The last of the filterbank";
+    if (repeated == 0) return title;
+    return fmt::format(
+        "{}; {:.0f} % of these times were not looked at and repeat those before", title,
+        100.0 * static_cast<double>(repeated) / static_cast<double>(columns_.size()));
   }
 
   static double mean(const Column& column, std::size_t row) {
@@ -119,7 +159,7 @@ class FilterbankDrawing final : public FigureDrawing {
   figure::Figure figure() override {
     const std::int64_t last = columns_.back().place + 1, first = columns_.front().place;
     figure::Panel panel;
-    panel.title = "The last of the filterbank";
+    panel.title = title();
     figure::Image& image = panel.image;
     image.rows = rows_.cells;
     image.columns = static_cast<std::size_t>(last - first);
@@ -127,7 +167,7 @@ class FilterbankDrawing final : public FigureDrawing {
     for (std::size_t row = 0; row < image.rows; ++row) {
       double sum = 0, squares = 0, count = 0;
       for (const Column& column : columns_)
-        if (const double value = mean(column, row); std::isfinite(value)) {
+        if (const double value = mean(column, row); !column.repeated && std::isfinite(value)) {
           sum += value;
           squares += value * value;
           ++count;
@@ -158,6 +198,10 @@ class FilterbankDrawing final : public FigureDrawing {
   FilterbankStream filterbank_;
   core::Instant start_;
   double rate_hz_, column_s_ = 1, widest_s_ = 1;
+  std::size_t block_samples_;
+  // The last block's: of full length, segment, end. Blocks before this one were passed over.
+  bool whole_ = false, passed_over_ = false;
+  std::uint64_t segment_ = 0, next_ = 0;
   plot::Binning rows_;
   std::vector<std::size_t> row_of_;  // of each channel; row 0: the lowest frequencies
   std::deque<Column> columns_;

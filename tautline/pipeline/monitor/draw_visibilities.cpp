@@ -28,12 +28,13 @@ constexpr std::size_t kMostMatrix = 256;  // rows
 // cells, inputs share a cell, which shows the largest value.
 class AmplitudeMatrix {
  public:
-  explicit AmplitudeMatrix(const formats::ArrayLayout& array)
-      : inputs_(array.inputs.size()),
+  explicit AmplitudeMatrix(const formats::VisibilityDescription& description)
+      : inputs_(description.array.inputs.size()),
+        flagged_(description.flagged_channels),
         binning_(plot::Binning::of(inputs_, kMostMatrix)),
         sums_(inputs_ * (inputs_ + 1) / 2) {
-    for (const formats::InputLabel& input : array.inputs) {
-      const formats::Antenna& antenna = array.antennas[input.antenna];
+    for (const formats::InputLabel& input : description.array.inputs) {
+      const formats::Antenna& antenna = description.array.antennas[input.antenna];
       names_.push_back((antenna.name.empty() ? std::to_string(antenna.number) : antenna.name) +
                        input.feed);
     }
@@ -42,11 +43,13 @@ class AmplitudeMatrix {
   void take(const formats::Integration& integration) {
     std::fill(sums_.begin(), sums_.end(), std::complex<double>{});
     const std::size_t channels = integration.visibilities.extent(0);
-    for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t c = 0; c < channels; ++c) {
+      if (std::ranges::binary_search(flagged_, c)) continue;
       for (std::size_t b = 0; b < sums_.size(); ++b)
         if (const auto v = std::complex<double>(integration.visibilities(c, b));
             integration.counts(c, b) > 0 && std::isfinite(v.real()) && std::isfinite(v.imag()))
           sums_[b] += v;
+    }
   }
 
   figure::Panel panel() const {
@@ -82,6 +85,7 @@ class AmplitudeMatrix {
 
  private:
   std::size_t inputs_;
+  std::vector<std::size_t> flagged_;  // channels
   std::vector<std::string> names_;
   plot::Binning binning_;
   std::vector<std::complex<double>> sums_;  // [baseline], over channels
@@ -90,7 +94,7 @@ class AmplitudeMatrix {
 class VisibilityDrawing final : public Drawing {
  public:
   explicit VisibilityDrawing(const Visibilities& visibilities)
-      : digest_(visibilities.description, kLiveLimits), matrix_(visibilities.description.array) {
+      : digest_(visibilities.description, kLiveLimits), matrix_(visibilities.description) {
     for (const auto& [key, value] : visibilities.description.extra)
       status_.facts.emplace_back(key, value);
   }
@@ -118,9 +122,11 @@ class VisibilityDrawing final : public Drawing {
   std::vector<std::string> news() override {
     const auto& times = digest_.times();
     if (digest_.integrations() == told_) return {};
-    const bool begins = told_ == 0, merged = times.front().integrations != first_cell_;
+    const bool begins = told_ == 0 || digest_.choices() != told_choices_,
+               merged = times.front().integrations != first_cell_;
     const std::size_t from = merged ? 0 : told_rows_ - 1;  // the last one may have grown
     told_ = digest_.integrations();
+    told_choices_ = digest_.choices();
     first_cell_ = times.front().integrations;
     told_rows_ = times.size();
     if (begins) return all();
@@ -145,7 +151,7 @@ class VisibilityDrawing final : public Drawing {
   report::RunStatus status_;
   AmplitudeMatrix matrix_;
   std::int64_t told_ = 0, first_cell_ = 0;  // integrations
-  std::size_t told_rows_ = 0;
+  std::size_t told_rows_ = 0, told_choices_ = 0;
 };
 
 }  // namespace

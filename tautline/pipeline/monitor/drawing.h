@@ -14,7 +14,7 @@ class Drawing {
  public:
   virtual ~Drawing() = default;
   virtual void take(const engine::Block& block) = 0;
-  /// Blocks may be passed over: the picture has a gap there.
+  /// Blocks may be passed over: the picture says so, or has a gap there.
   virtual bool may_skip() const { return true; }
   /// JSON messages that make the whole picture, as it is.
   virtual std::vector<std::string> all() = 0;

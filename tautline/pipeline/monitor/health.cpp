@@ -187,7 +187,6 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
   const double counters_s = counters_[name].watch(node.counters, now_s);
   const double blocks_s = blocks_[name].watch(profile.blocks, now_s);
   const double moved_s = std::min(counters_s, blocks_s);
-  const bool over = node.activity == Activity::finished;
   Json json{{"node", name},
             {"lane", profile.lane},
             {"activity", engine::to_string(node.activity)},
@@ -215,18 +214,33 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
   }
   json["counters"] = node.counters;
   json["counters_age_s"] = tenths(node.counters_age_s);
+  if (node.source) add_receiving(node, run, moved_s, json);
+  add_stalled(node, run, json);
+  add_losses(node, run.running, now_s);
+  return json;
+}
 
+// Of a source, whose numbers have not changed for `moved_s`.
+void Health::add_receiving(const NodeSnapshot& node, const Snapshot& run, double moved_s,
+                           Json& json) {
   // That a block count stands at 0 is no sign of life.
-  const bool seen = profile.blocks > 0;
+  const bool seen = node.profile.blocks > 0;
   const bool moves = seen && moved_s < config_.patience_s;
-  if (node.source) json["receiving"] = run.running && !over && moves;
-  if (node.source && run.running && !over && !moves && run.run_s >= config_.patience_s &&
-      node.activity != Activity::waiting_for_room)
-    complain(seen ? fmt::format("{}: nothing received for {:.1f} s", name, moved_s)
-                  : fmt::format("{}: nothing received yet, for {:.1f} s", name, run.run_s));
+  const bool runs = run.running && node.activity != Activity::finished;
+  json["receiving"] = runs && moves;
+  if (!runs || moves || run.run_s < config_.patience_s ||
+      node.activity == Activity::waiting_for_room)
+    return;
+  const std::string& name = node.profile.node;
+  complain(seen ? fmt::format("{}: nothing received for {:.1f} s", name, moved_s)
+                : fmt::format("{}: nothing received yet, for {:.1f} s", name, run.run_s));
+}
+
+void Health::add_stalled(const NodeSnapshot& node, const Snapshot& run, Json& json) {
+  const engine::NodeProfile& profile = node.profile;
   std::size_t waiting = 0;
   for (const engine::RingSnapshot& ring : run.rings)
-    if (ring.to == name) waiting += ring.waiting;
+    if (ring.to == profile.node) waiting += ring.waiting;
   // A stage whose blocks take long is no stall.
   const double mean_s = profile.blocks > 1 ? (profile.busy_s - node.activity_s) /
                                                  static_cast<double>(profile.blocks - 1)
@@ -235,23 +249,25 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
                        node.activity_s > std::max(config_.patience_s, 3 * mean_s);
   json["stalled"] = stalled;
   if (stalled)
-    complain(fmt::format("{}: has been at one block for {:.1f} s, and {} wait{} for it", name,
-                         node.activity_s, waiting, waiting == 1 ? "s" : ""));
+    complain(fmt::format("{}: has been at one block for {:.1f} s, and {} wait{} for it",
+                         profile.node, node.activity_s, waiting, waiting == 1 ? "s" : ""));
+}
 
+void Health::add_losses(const NodeSnapshot& node, bool running, double now_s) {
+  const std::string& name = node.profile.node;
   engine::Counters losses;
   for (const auto& [counter, count] : node.counters)
     if (is_loss(counter) && count > 0) losses[counter] = count;
-  if (profile.dropped > 0) losses["dropped_blocks"] = profile.dropped;
+  if (node.profile.dropped > 0) losses["dropped_blocks"] = node.profile.dropped;
   for (const auto& [counter, count] : losses) {
     const double unchanged_s = losses_[name + "." + counter].watch(count, now_s);
     lost_.push_back({{"node", name},
                      {"kind", counter},
                      {"count", count},
                      {"unchanged_s", tenths(unchanged_s)}});
-    if (run.running && unchanged_s < config_.recent_s)
+    if (running && unchanged_s < config_.recent_s)
       complain(fmt::format("{}: {} now {}", name, counter, count));
   }
-  return json;
 }
 
 Health::Json Health::files(double now_s) {

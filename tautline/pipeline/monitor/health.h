@@ -69,6 +69,10 @@ class Health {
 
   Json rates(const engine::Snapshot& run) const;
   Json node(const engine::NodeSnapshot& node, const engine::Snapshot& run, double now_s);
+  void add_receiving(const engine::NodeSnapshot& node, const engine::Snapshot& run, double moved_s,
+                     Json& json);
+  void add_stalled(const engine::NodeSnapshot& node, const engine::Snapshot& run, Json& json);
+  void add_losses(const engine::NodeSnapshot& node, bool running, double now_s);
   Json files(double now_s);
   void complain(std::string what) { problems_.push_back(std::move(what)); }
 

@@ -52,7 +52,7 @@ struct AutocorrelateConfig {
   std::string layout = "counts", interface;
   std::optional<std::uint64_t> first_count;
   std::size_t window_samples = 0;
-  double wait_s = -1, silence_s = -1;
+  double wait_s = -1, silence_s = -1, longest_gap_s = 60;
   SensorConfig sensors;
   formats::RawCounts raw;                ///< sensors and header, only for raw files
   std::vector<std::uint16_t> detectors;  ///< of time tags, which must have photons; empty: all

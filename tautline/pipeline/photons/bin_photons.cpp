@@ -73,6 +73,11 @@ PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
     most_bins_ = static_cast<std::uint64_t>(config.duration_s / bin_s() + 1e-6);
   gate_high_ = std::numeric_limits<std::uint32_t>::max();
   if (config.gate) {
+    if (!d.missing_settings.empty())
+      throw Error(ErrorKind::config, "gate", seconds(config.gate->low_s),
+                  fmt::format("none: {}, which has the unit of the microtimes, is missing",
+                              d.missing_settings),
+                  "put the .set file that was saved with the measurement there");
     if (d.microtime_unit_s == 0)
       throw Error(ErrorKind::config, "gate", seconds(config.gate->low_s),
                   "none: the tags have no microtimes", "gates need a T3 recording");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
@@ -92,7 +93,7 @@ CurveComparison compare_curves(const core::CorrelationCurve& first,
     own += weight * other.g * other.g;
   }
   if (c.lags.size() < 2)
-    throw Error(ErrorKind::config, "curves", std::to_string(c.lags.size()) + " lags in common",
+    throw Error(ErrorKind::config, "curves", core::counted(c.lags.size(), "lag") + " in common",
                 "two or more lags of the first within those of the second");
   if (own == 0)
     for (const ComparedLag& one : c.lags) {

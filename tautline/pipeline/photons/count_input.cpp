@@ -57,7 +57,10 @@ formats::RawCounts raw_of(const AutocorrelateConfig& config) {
 std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& config) {
   if (config.source) return config.source();
   constexpr std::size_t kFirstBytes = 64;
-  const auto first = formats::InputFile(config.input).head(kFirstBytes);
+  using IfEmpty = formats::InputFile::IfEmpty;
+  const auto first =
+      formats::InputFile(config.input, config.raw.dtype ? IfEmpty::taken : IfEmpty::refused)
+          .head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
     refuse_raw_fields(config, "time tags");
     return std::make_unique<PhotonCounts>(config);
@@ -90,8 +93,26 @@ std::vector<std::byte> first_bytes(stream::LiveInput& input) {
 // that the bytes before it do not call for.
 void refuse_other_kinds(stream::LiveInput& input) {
   using std::string_view_literals::operator""sv;
-  constexpr std::array kMarks{"\x0c\0\0\0HEADER_START"sv, "SIMPLE  ="sv, "\x89HDF\r\n\x1a\n"sv,
-                              "HDR_SIZE "sv, "HDR_VERSION "sv};
+  constexpr std::array kMarks{"\x0c\0\0\0HEADER_START"sv,
+                              "SIMPLE  ="sv,
+                              "\x89HDF\r\n\x1a\n"sv,
+                              "HDR_SIZE "sv,
+                              "HDR_VERSION "sv,
+                              "BLOCSIZE="sv,
+                              "BACKEND = "sv,
+                              "\x89PNG\r\n\x1a\n"sv,
+                              "\xff\xd8\xff\xe0\0\x10JFIF"sv,
+                              "GIF87a"sv,
+                              "GIF89a"sv,
+                              "%PDF-"sv,
+                              "snr,time_s,sample,"sv,
+                              "file,snr,stime,"sv,
+                              "# DM      Sigma "sv,
+                              "sensor,label,row,column,status"sv,
+                              "time_s,detector_"sv,
+                              "[[antenna]]"sv,
+                              "[[source]]"sv};
+  constexpr std::size_t kCardsBytes = 4096;
   for (std::size_t count = 1;; ++count) {
     const auto head = input.head(count);
     const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
@@ -100,10 +121,14 @@ void refuse_other_kinds(stream::LiveInput& input) {
         }))
       return;
     if (std::ranges::find(kMarks, bytes) == kMarks.end()) continue;
-    throw Error(ErrorKind::format, input.name() + ": first bytes", formats::seeming_kind_of(head),
+    // The card that says that it is GUPPI RAW may be another one.
+    const auto more = bytes.starts_with('B') ? input.head(kCardsBytes) : head;
+    const std::string kind = formats::seeming_kind_of(more),
+                      commands = formats::commands_for(more, "");
+    throw Error(ErrorKind::format, input.name() + ": first bytes", kind.empty() ? "unknown" : kind,
                 "raw [time][sensor] counts, NPY, PTU or PT3",
-                "give the command that reads it; counts behind such a header: skip it with "
-                "`header_bytes`");
+                (commands.empty() ? "give the command that reads it" : commands) +
+                    "; counts behind such a header: skip it with `header_bytes`");
   }
 }
 
@@ -288,6 +313,7 @@ void open_packets(CountInput& input, const AutocorrelateConfig& config, std::sto
                                          .window_samples = config.window_samples,
                                          .wait_s = config.wait_s,
                                          .silence_s = config.silence_s,
+                                         .longest_gap_s = config.longest_gap_s,
                                          .log = config.log};
   input.live_counts = std::make_unique<PacketCounts>(packets, std::move(stop));
   input.description = input.live_counts->description();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/log.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/autocorrelate_config.h"
@@ -47,6 +48,7 @@ struct CountInput {
   /// Bins, counted likewise, in which records of time tags were lost: no pair spans them.
   std::vector<BinRange> breaks = {};
   bool keep_constant = false;  ///< as configured
+  core::LogSink log = {};      ///< is told at the end what was damaged; none: it is not
 
   bool live() const { return file == nullptr; }
   /// Of live input.

@@ -124,6 +124,7 @@ class CountSource final : public CountSourceNode {
     if (input_.live_tags != nullptr) {
       payload.ignored = input_.live_tags->ignored();
       payload.breaks = input_.live_tags->new_breaks();
+      payload.silent_end = input_.live_tags->over() ? silent_end() : "";
     }
     if (const auto* file = dynamic_cast<const PhotonCounts*>(input_.file.get()))
       payload.ignored = file->left_out();
@@ -137,9 +138,18 @@ class CountSource final : public CountSourceNode {
     if (!over_ && input_.live()) input_.stop();
     while (!over_) produce(outputs);
     if (input_.live()) require_samples();
+    if (input_.log)
+      for (const std::string& message : input_.damage().not_logged())
+        input_.log(core::LogLevel::warning, message);
   }
 
  private:
+  std::string silent_end() const {
+    const formats::PhotonReader& reader = input_.live_tags->reader();
+    const formats::TagCounts& counts = reader.counts();
+    return silent_end_text(input_.pipe->name(), counts.photons, counts.last_time + 1,
+                           counts.last_clock, reader.description().time_unit_s);
+  }
   bool stopped() const { return input_.live() && input_.stopped(); }
   // Where counts are not read straight into blocks.
   std::size_t rows_bytes() const {

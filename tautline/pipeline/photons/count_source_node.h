@@ -36,6 +36,7 @@ struct CountPayload {
   formats::Damage damage;  ///< of the input so far
   /// Photons so far, of a live stream's unselected detectors.
   std::vector<formats::DetectorCount> ignored;
+  std::string silent_end;    ///< of live tags that are over: silent_end_text()
   bool interrupted = false;  ///< a stop ended the live stream
   /// For kind "photons": the photons of the block's bins, counted from the stream's first one.
   std::vector<BinnedPhoton> photons;

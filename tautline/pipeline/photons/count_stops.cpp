@@ -19,6 +19,8 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::uint64_t kStopSteps = 1000;
+// A part of this size is read once more whatever it seems to be: a copy and a glance take a few hundredths of a second.
+constexpr std::uint64_t kReadAgainBytes = std::uint64_t{64} << 20;
 // Bins that repeat a count other than zero are a stop from here on, if they are two steps or more and leave this part of
 // all steps.
 constexpr std::uint64_t kFewestConstantBins = 1000, kFewestConstantSteps = 2, kChangingPart = 4;
@@ -39,6 +41,8 @@ class CountLooker {
   }
 
   std::size_t sensors() const { return reader_->description().sensors; }
+
+  std::uint64_t row_bytes() const { return row_bytes_; }
 
   // Counts of all sensors together.
   double sum(const BinRange& bins) {
@@ -71,17 +75,26 @@ class CountLooker {
     return empty;
   }
 
-  // The stretches of these bins without a count, and the first and the end of the last bin with one.
+  // The stretches of these bins without a count, and the first and the end of the last bin with one. From a bin with a
+  // count on it is enough to know the last one within reach, as shorter stretches are passed over.
   BinRange find_gaps(const BinRange& bins, LongestGaps& gaps) {
     BinRange counted{bins.end, bins.end};
-    in_blocks(bins, most_rows(), [&](std::uint64_t bin, std::span<const std::byte> bytes) {
-      for (; !bytes.empty(); bytes = bytes.subspan(row_bytes_), ++bin) {
-        if (is_zero(bytes.data())) continue;
+    in_blocks(bins, most_rows(), [&](std::uint64_t first, std::span<const std::byte> bytes) {
+      const std::size_t rows = bytes.size() / row_bytes_;
+      const auto empty = [&](std::size_t row) { return is_zero(&bytes[row * row_bytes_]); };
+      for (std::size_t row = 0; row < rows; ++row) {
+        if (empty(row)) continue;
         if (counted.first == bins.end)
-          counted.first = bin;
+          counted.first = first + row;
         else
-          gaps.add(counted.end, bin);
-        counted.end = bin + 1;
+          gaps.add(counted.end, first + row);
+        std::size_t ahead = 0;
+        do {
+          row += ahead;
+          ahead = static_cast<std::size_t>(std::min<std::uint64_t>(gaps.least(), rows - 1 - row));
+          while (ahead > 0 && empty(row + ahead)) --ahead;
+        } while (ahead > 0);
+        counted.end = first + row + 1;
       }
       return true;
     });
@@ -184,7 +197,8 @@ class StopSearch {
         if (const BinRange stop = widened(steps); stop.bins() > kFewestConstantBins)
           stops.push_back(stop);
     sort_by_time(stops);
-    if (seems_to_stop_often()) add_repeated(stops, named);
+    if (samples_ * looker_.row_bytes() <= kReadAgainBytes || seems_to_stop_often())
+      add_repeated(stops, named);
     sort_by_time(stops);
     for (std::vector<BinRange>* found : {&stops, &named})
       for (BinRange& stop : *found) stop = {stop.first - first_, stop.end - first_};
@@ -268,18 +282,21 @@ class StopSearch {
   // Stops by the rule; `zero`: where no step has a count.
   std::vector<BinRange> without_counts(const std::vector<StepRange>& zero) {
     std::vector<BinRange> stops;
-    const auto dark_for = [&](std::uint64_t bins) {
-      return beyond_darkness(static_cast<double>(bins) * bin_s_, looker_.sensors());
+    const BinRange all{first_, first_ + samples_};
+    const auto left_out = [&](const BinRange& stop) {
+      return is_left_out(stop, all, bin_s_, looker_.sensors());
     };
     // With the steps on either side, which it may reach into.
     if (std::none_of(zero.begin(), zero.end(), [&](const StepRange& run) {
-          return dark_for(bins_of(run).bins() + 2 * step_);
+          const BinRange bins = bins_of(run);
+          return left_out({std::max(all.first + step_, bins.first) - step_,
+                           std::min(all.end, bins.end + step_)});
         }))
       return stops;
     std::vector<double> counts(steps_);
     for (std::size_t k = 0; k < steps_; ++k) counts[k] = looker_.sum(bins_of({k, k + 1}));
     for (const StepRange& steps : stopped_steps(counts, 1))
-      if (const BinRange stop = widened(steps); dark_for(stop.bins())) stops.push_back(stop);
+      if (const BinRange stop = widened(steps); left_out(stop)) stops.push_back(stop);
     return stops;
   }
 

@@ -13,10 +13,10 @@
 namespace tautline::pipeline {
 
 /// Stops of all sensors together in the `samples` bins from `first` on, in order and as bins of that part: stretches
-/// without a count that are stopped_steps() and beyond_darkness(), and those of two steps and 1,000 bins or more in
+/// without a count that are stopped_steps() and is_left_out(), and those of two steps and 1,000 bins or more in
 /// which every bin repeats the one before it; and repeated_stops(). `open` opens the file anew. Of each thousandth of the
 /// part, as much is read as shows that its bins differ, and as a place inside it is without a count; all of it once more
-/// where stretches without a count are long enough.
+/// where stretches without a count are long enough, or where it has 64 MiB or less.
 Stops find_stops(const std::function<std::unique_ptr<formats::CountReader>()>& open,
                  std::uint64_t first, std::uint64_t samples, double bin_s);
 

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
-#include "tautline/core/hash.h"
 #include "tautline/pipeline/photons/count_source_node.h"
+#include "tautline/pipeline/photons/curve_parts.h"
 #include "tautline/pipeline/photons/curve_plan.h"
 #include "tautline/pipeline/photons/curve_summary.h"
 #include "tautline/pipeline/progress.h"
@@ -21,17 +19,6 @@
 namespace tautline::pipeline {
 
 namespace {
-
-// The sensors of the file that each sensor of the run consists of.
-std::string digest_of(const SensorMap& map) {
-  std::uint64_t value = core::kHashStart;
-  for (const MappedSensor& sensor : map.sensors()) {
-    value = core::hash(";", value);
-    for (const std::uint32_t member : sensor.members)
-      value = core::hash(std::to_string(member) + " ", value);
-  }
-  return core::hash_name(value);
-}
 
 // A live run could not find its detectors ahead of time; those left out of a file are named when it is opened.
 void add_ignored(const std::vector<formats::DetectorCount>& ignored, AutocorrelateSummary& s) {
@@ -93,31 +80,26 @@ class CurveNode final : public engine::Node {
   engine::Counters counters() const override { return counters_; }
   bool rotates() const override { return parts_.several(); }
 
-  void cut(const PartLimits& limits) {
-    parts_ = FileParts({}, limits);
-    limits_ = limits;
-  }
+  void cut(const PartLimits& limits) { parts_ = CurveParts(limits); }
   bool is_cut() const { return parts_.several(); }
   const AutocorrelateConfig& config() const { return config_; }
 
  private:
   std::uint64_t samples_done() const { return stream_->samples() - resumed_; }
   std::unique_ptr<CurveStream> make_stream(const CurveStreamConfig& config) const;
-  std::vector<BinRange> in_part(const std::vector<BinRange>& ranges, std::uint64_t samples) const;
-  void begin_part();
+  void begin_part(std::uint64_t samples);
   void end_part(engine::Outputs& outputs);
   void push_in_parts(const engine::Block& block, const CountPayload& payload,
                      engine::Outputs& outputs);
-  CountStream part_of_input(bool last) const;
   void add_breaks(const std::vector<BinRange>& breaks, std::uint64_t done);
   std::size_t breaks() const;
   void push_photons(const engine::Block& block, const CountPayload& payload);
   void give_when_due(engine::Outputs& outputs);
   std::shared_ptr<CurveSnapshot> snapshot(bool ends = false) const;
   void add_window(const RollingCurves& rolling, CurveSnapshot& now) const;
-  StateRecord state_record() const;
-  nlohmann::ordered_json input_record() const;
-  void check_resumed_input();
+  StateRecord state_record() const {
+    return pipeline::state_record(stream_config_, plan_->backend(), input_, config_);
+  }
 
   AutocorrelateConfig config_;
   CurveStreamConfig stream_config_;
@@ -141,16 +123,9 @@ class CurveNode final : public engine::Node {
   double given_s_ = 0;  // time of the last snapshot, and its number of samples
   std::uint64_t given_samples_ = 0;
   // Of curves that are cut.
-  FileParts parts_{{}, {}};
-  PartLimits limits_;
-  std::uint64_t most_samples_ = 0, most_photons_ = 0;  // of a part
-  std::uint64_t rotations_ = 0;
+  CurveParts parts_;
   std::vector<BinRange> stops_;  // of the run: stops and lost records that may reach into the part
-  std::size_t part_ = 0;
-  std::uint64_t part_first_ = 0, part_photons_ = 0;  // of the part at hand
 };
-
-constexpr std::size_t kPhotonBytes = 8;  // that count for each_bytes
 
 std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inputs) {
   CurvePlan curves = plan_curves(config_, inputs[0], resume_.get(), device_);
@@ -160,11 +135,7 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   input_ = inputs[0].detail<CountStream>();
   breaks_ = input_.breaks;
   if (parts_.several()) {
-    // Photons are counted as they come.
-    most_samples_ = FileParts({}, {limits_.each_s, photons_ ? 0 : limits_.each_bytes})
-                        .most_samples(rate_of_bins(input_.bin_s), input_.row_bytes);
-    if (photons_ && limits_.each_bytes > 0)
-      most_photons_ = std::max<std::uint64_t>(1, limits_.each_bytes / kPhotonBytes);
+    parts_.open(input_, photons_);
     stream_config_.open_ended = true;
     stops_ = stream_config_.stops;
   }
@@ -196,13 +167,13 @@ std::optional<engine::Load> CurveNode::expected_load() const {
 void CurveNode::start(engine::Outputs& outputs) {
   queue_ = &outputs.queue(device_);
   if (parts_.several())
-    begin_part();
+    begin_part(0);
   else
     stream_ = make_stream(stream_config_);
   if (resume_ != nullptr) {
     resume_->load(*stream_);
     resumed_ = stream_->samples();
-    check_resumed_input();
+    resume_warning_ = resume_warning(resume_->input(), input_);
     resume_.reset();
   }
   stopwatch_ = {};
@@ -213,30 +184,17 @@ std::unique_ptr<CurveStream> CurveNode::make_stream(const CurveStreamConfig& con
                                        device_->compiles() && !photons_ ? device_.get() : nullptr);
 }
 
-// Ranges of the run as the part counts, those inside its first `samples`.
-std::vector<BinRange> CurveNode::in_part(const std::vector<BinRange>& ranges,
-                                         std::uint64_t samples) const {
-  std::vector<BinRange> inside;
-  for (const BinRange& one : ranges) {
-    const BinRange moved{one.first - std::min(one.first, part_first_),
-                         std::min(samples, one.end - std::min(one.end, part_first_))};
-    if (moved.first < moved.end) inside.push_back(moved);
-  }
-  return inside;
-}
-
-// No pair spans two parts.
-void CurveNode::begin_part() {
-  ++part_;
-  part_photons_ = 0;
+// Behind the `samples` of the part before; no pair spans two.
+void CurveNode::begin_part(std::uint64_t samples) {
+  parts_.begin(samples);
   given_samples_ = 0;
-  const auto before = [&](const BinRange& one) { return one.end <= part_first_; };
+  const auto before = [&](const BinRange& one) { return one.end <= parts_.first(); };
   std::erase_if(stops_, before);
   std::erase_if(breaks_, before);
   breaks_before_ = 0;
   CurveStreamConfig config = stream_config_;
   config.planned_samples = 0;  // a wish for new files may end any part early
-  config.stops = in_part(stops_, std::numeric_limits<std::uint64_t>::max());
+  config.stops = parts_.inside(stops_);
   stream_ = make_stream(config);
 }
 
@@ -247,53 +205,40 @@ void CurveNode::end_part(engine::Outputs& outputs) {
   now->complete = true;
   block.payload = std::move(now);
   outputs.commit();
-  part_first_ += stream_->samples();
-  begin_part();
+  begin_part(stream_->samples());
 }
 
 // A part ends before the sample that does not belong to it any more, so none is empty.
 void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& payload,
                               engine::Outputs& outputs) {
-  const auto position = [&] { return part_first_ + stream_->samples(); };
+  const auto position = [&] { return parts_.first() + stream_->samples(); };
   const std::uint64_t end = photons_ ? block.first + block.samples : position() + block.samples,
                       first = end - block.samples;
-  if (const std::uint64_t rotations = outputs.rotations();
-      rotations != rotations_ && block.samples > 0) {
-    rotations_ = rotations;
-    if (stream_->samples() > 0) end_part(outputs);
-  }
+  if (block.samples > 0 && parts_.wished(outputs) && stream_->samples() > 0) end_part(outputs);
   add_breaks(payload.breaks, position());
   std::erase_if(stops_, [&](const BinRange& one) { return one.end <= position(); });
   if (stream_config_.more_stops)
     for (const BinRange& one : payload.breaks) {
       stops_.push_back(one);
-      for (const BinRange& moved : in_part({one}, std::numeric_limits<std::uint64_t>::max()))
-        stream_->add_stop(moved);
+      for (const BinRange& moved : parts_.inside({one})) stream_->add_stop(moved);
     }
   std::span<const BinnedPhoton> photons = payload.photons;
   for (bool ends = false; position() < end;) {
-    if (ends || stream_->samples() >= most_samples_) end_part(outputs);
-    ends = false;
-    std::uint64_t until = std::min(end, part_first_ + std::min(most_samples_, end - part_first_));
+    if (ends || parts_.full(stream_->samples())) end_part(outputs);
+    const auto [until, last] = parts_.next_piece(position(), end, photons);
+    ends = last;
     if (!photons_) {
       stream_->push(block.view<2>().slice(0, static_cast<std::size_t>(position() - first),
                                           static_cast<std::size_t>(until - position())));
       continue;
     }
-    if (const std::uint64_t room = most_photons_ - part_photons_;
-        most_photons_ > 0 && photons.size() > room &&
-        photons[static_cast<std::size_t>(room)].bin < until) {
-      ends = true;
-      until = std::max(photons[static_cast<std::size_t>(room)].bin, position() + 1);
-    }
     later_.clear();
     for (; !photons.empty() && photons.front().bin < until; photons = photons.subspan(1)) {
       later_.push_back(photons.front());
-      later_.back().bin -= part_first_;
+      later_.back().bin -= parts_.first();
     }
-    part_photons_ += std::min<std::uint64_t>(
-        later_.size(), most_photons_ > 0 ? most_photons_ - part_photons_ : later_.size());
-    stream_->push_tags(later_, until - part_first_);
+    parts_.count_photons(later_.size());
+    stream_->push_tags(later_, until - parts_.first());
   }
 }
 
@@ -310,25 +255,15 @@ void CurveNode::add_breaks(const std::vector<BinRange>& breaks, std::uint64_t do
 
 // Of the run, or of the part at hand.
 std::size_t CurveNode::breaks() const {
-  return breaks_before_ + (part_ > 0 ? in_part(breaks_, stream_->samples()) : breaks_).size();
-}
-
-// What is said of the input's stretches, as if the part were all of the run.
-CountStream CurveNode::part_of_input(bool last) const {
-  CountStream part = input_;
-  const std::uint64_t samples = stream_->samples();
-  part.first += part_first_;
-  if (part_first_ > 0) part.padding.before = 0;
-  if (!last) part.padding.after = 0;
-  part.stops = in_part(input_.stops, samples);
-  part.named_stops = in_part(input_.named_stops, samples);
-  return part;
+  return breaks_before_ +
+         (parts_.number() > 0 ? parts_.inside(breaks_, stream_->samples()) : breaks_).size();
 }
 
 void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   const auto& payload = block.payload_of<CountPayload>();
   last_.damage = payload.damage;
   last_.ignored = payload.ignored;
+  last_.silent_end = payload.silent_end;
   if (parts_.several()) {
     push_in_parts(block, payload, outputs);
   } else {
@@ -385,8 +320,9 @@ void CurveNode::finish(engine::Outputs& outputs) {
 // `ends`: nothing follows in this run.
 std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
   auto now = std::make_shared<CurveSnapshot>();
-  const CountStream input = part_ > 0 ? part_of_input(ends) : input_;
-  now->part = part_;
+  now->part = parts_.number();
+  const CountStream input =
+      now->part > 0 ? parts_.input_of(input_, stream_->samples(), ends) : input_;
   core::CorrelationCurves& curves = now->curves;
   AutocorrelateSummary& s = now->summary;
   curves.cross = input_.sensors->cross();
@@ -409,15 +345,16 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
   s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
   add_ignored(last_.ignored, s);
+  if (!last_.silent_end.empty()) s.warnings.push_back(last_.silent_end);
   if (const std::size_t places = breaks(); places > 0)
     s.warnings.push_back((photons_ || !input_.live ? breaks_text : lost_bins_text)(
         input_.input, places, stream_config_.more_stops || !stream_config_.stops.empty()));
   now->facts = curve_facts(config_, input_.input, s, device_->name());
-  if (part_ > 0) now->facts["first_sample"] = std::to_string(part_first_);
+  if (now->part > 0) now->facts["first_sample"] = std::to_string(parts_.first());
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {
     StateRecord saved = state_record();
-    saved["input"] = input_record();
+    saved["input"] = input_record(input_, samples_done());
     now->state = state_bytes(saved, *stream_);
   }
   return now;
@@ -433,43 +370,6 @@ void CurveNode::add_window(const RollingCurves& rolling, CurveSnapshot& now) con
   describe_curves(config_, input_.description, *input_.sensors, curves, of_window);
   now.window_facts = curve_facts(config_, input_.input, of_window, device_->name());
   now.window_facts["first_sample"] = std::to_string(rolling.first_sample());
-}
-
-StateRecord CurveNode::state_record() const {
-  StateRecord record = pipeline::state_record(stream_config_, plan_->backend());
-  record["bin_s"] = input_.bin_s;
-  record["sensors of the input"] = input_.description.sensors;
-  record["detectors"] = input_.description.labels;
-  record["mask and sensors added together"] = digest_of(*input_.sensors);
-  record["gate_s"] = nullptr;
-  if (config_.gate_s) record["gate_s"] = {config_.gate_s->first, config_.gate_s->second};
-  return record;
-}
-
-// The file, and the place in it that this run has reached. Null for live input, which cannot be repeated.
-nlohmann::ordered_json CurveNode::input_record() const {
-  if (input_.live) return nullptr;
-  return {{"file", std::filesystem::weakly_canonical(input_.input).string()},
-          {"end_sample", input_.first + samples_done()}};
-}
-
-// The next part of the same file should begin where the state's part ended.
-void CurveNode::check_resumed_input() {
-  const StateRecord before = resume_->input(), now = input_record();
-  if (!before.is_object() || !now.is_object() || before["file"] != now["file"]) return;
-  const auto end = before["end_sample"].get<std::uint64_t>();
-  const std::uint64_t first = input_.first;
-  if (end == first) return;
-  const auto seconds = [&](std::uint64_t samples) {
-    return fmt::format("{:.9g} s", static_cast<double>(samples) * input_.bin_s);
-  };
-  resume_warning_ = fmt::format(
-      "{}: the state's part of this file ended at {} (sample {}), and this one begins at "
-      "{} (sample {}): {} {}; `start_s` {:.15g} follows on",
-      input_.input, seconds(end), end, seconds(first), first,
-      seconds(end > first ? end - first : first - end),
-      end > first ? "may be counted twice" : "are left out",
-      static_cast<double>(end) * input_.bin_s);
 }
 
 CurveNode* node_of(const engine::Graph& graph, const engine::Port& curves) {

@@ -7,8 +7,10 @@
 #include <limits>
 #include <string>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/gpu_block_bytes.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
@@ -22,7 +24,7 @@ using core::ErrorKind;
 // Bytes read at a time: large beside a state's levels, so that these rarely leave the caches, and small beside the rest
 // of the memory. A GPU takes counts as fast as many threads read them; long reads keep these threads busy.
 std::size_t most_block_bytes(const device::Device& device) {
-  return (device.compiles() ? std::size_t{64} : std::size_t{16}) << 20;
+  return device.compiles() ? kGpuBlock_bytes : std::size_t{16} << 20;
 }
 
 std::size_t block_bytes(const AutocorrelateConfig& config, const device::Device& device) {
@@ -80,19 +82,21 @@ void require_memory(const AutocorrelateConfig& config, const engine::Stream& inp
   if (live) more += live_buffer_bytes(ample) - live_buffer_bytes(config);
   const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes >> 20) + 1); };
   std::string advice = "give `memory_bytes` " + mebibytes(needed + more) + "M";
-  if (const std::size_t sensors = counts.description.sensors; counts.description.format == "NPY" &&
-                                                              counts.description.rows == 0 &&
-                                                              sensors > input.total_samples)
+  const bool of_memory = counts.description.format.empty();
+  if (const std::size_t sensors = counts.description.sensors;
+      (of_memory || counts.description.format == "NPY") && counts.description.rows == 0 &&
+      sensors > input.total_samples)
     advice = fmt::format(
                  "these are {} of {}, [time][sensor]: an array of [sensor][time] "
-                 "has to be transposed, numpy.save(\"x.npy\", x.T); else ",
-                 core::counted(sensors, "sensor"), core::counted(input.total_samples, "sample")) +
+                 "has to be transposed, {}; else ",
+                 core::counted(sensors, "sensor"), core::counted(input.total_samples, "sample"),
+                 of_memory ? "x.T" : "numpy.save(\"x.npy\", x.T)") +
              advice;
   if (without_segments < needed)
     advice += ", or `segments` 1 (no standard errors), which needs " +
               mebibytes(without_segments + more) + " MiB";
   throw Error(ErrorKind::memory, "memory", mebibytes(needed) + " MiB needed",
-              "at most " + std::to_string(config.memory_bytes >> 20) + " MiB",
+              "at most " + core::byte_text(config.memory_bytes),
               advice + ", or take fewer sensors, pairs or levels");
 }
 
@@ -117,7 +121,10 @@ void check_memory(const AutocorrelateConfig& config, const engine::Stream& input
 
 std::size_t count_block_samples(const AutocorrelateConfig& config, const CountInput& input,
                                 const device::Device& device) {
-  return std::max<std::size_t>(1, block_bytes(config, device) / input.row_bytes());
+  std::size_t bytes = block_bytes(config, device);
+  if (device.compiles() && !input.live())
+    bytes = std::min(bytes, gpu_block_bytes(input.samples * input.row_bytes()));
+  return std::max<std::size_t>(1, bytes / input.row_bytes());
 }
 
 void check_curve_settings(const AutocorrelateConfig& config) {

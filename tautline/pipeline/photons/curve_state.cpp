@@ -1,8 +1,12 @@
 #include "tautline/pipeline/photons/curve_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/error.h"
 #include "tautline/core/hash.h"
 #include "tautline/formats/input_file.h"
@@ -31,6 +35,17 @@ std::string digest_of(const std::vector<stages::autocorrelate::Pair>& pairs) {
   return core::hash_name(value);
 }
 
+// The sensors of the file that each sensor of the run consists of.
+std::string digest_of(const SensorMap& map) {
+  std::uint64_t value = core::kHashStart;
+  for (const MappedSensor& sensor : map.sensors()) {
+    value = core::hash(";", value);
+    for (const std::uint32_t member : sensor.members)
+      value = core::hash(std::to_string(member) + " ", value);
+  }
+  return core::hash_name(value);
+}
+
 std::string words(const nlohmann::ordered_json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -43,9 +58,12 @@ std::string words(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
-StateRecord state_record(const CurveStreamConfig& config, const std::string& backend) {
+StateRecord state_record(const CurveStreamConfig& config, const std::string& backend,
+                         const CountStream& input, const AutocorrelateConfig& run) {
   const stages::autocorrelate::Config& stage = config.stage;
-  // The kernels last: they may differ because another field differs, and that field should be named.
+  StateRecord gate = nullptr;
+  if (run.gate_s) gate = {run.gate_s->first, run.gate_s->second};
+  // The kernels behind the fields of the stage: they may differ because one of these differs, which is then named.
   return {{"version", TAUTLINE_VERSION},
           {"lags", stage.lag_scheme == LagScheme::chain ? "chain" : "standard"},
           {"bins", stage.bins},
@@ -59,7 +77,36 @@ StateRecord state_record(const CurveStreamConfig& config, const std::string& bac
           {"which pairs", digest_of(stage.pairs)},
           {"segments", config.segments},
           {"block_samples", stage.max_samples},
-          {"kernels", backend}};
+          {"kernels", backend},
+          {"bin_s", input.bin_s},
+          {"sensors of the input", input.description.sensors},
+          {"detectors", input.description.labels},
+          {"mask and sensors added together", digest_of(*input.sensors)},
+          {"gate_s", gate}};
+}
+
+StateRecord input_record(const CountStream& input, std::uint64_t samples) {
+  if (input.live) return nullptr;
+  return {{"file", std::filesystem::weakly_canonical(input.input).string()},
+          {"end_sample", input.first + samples}};
+}
+
+std::string resume_warning(const StateRecord& before, const CountStream& input) {
+  const StateRecord now = input_record(input, 0);
+  if (!before.is_object() || !now.is_object() || before["file"] != now["file"]) return {};
+  const auto end = before["end_sample"].get<std::uint64_t>();
+  const std::uint64_t first = input.first;
+  if (end == first) return {};
+  const auto seconds = [&](std::uint64_t samples) {
+    return fmt::format("{:.9g} s", static_cast<double>(samples) * input.bin_s);
+  };
+  return fmt::format(
+      "{}: the state's part of this file ended at {} (sample {}), and this one begins at "
+      "{} (sample {}): {} {}; `start_s` {:.15g} follows on",
+      input.input, seconds(end), end, seconds(first), first,
+      seconds(end > first ? end - first : first - end),
+      end > first ? "may be counted twice" : "are left out",
+      static_cast<double>(end) * input.bin_s);
 }
 
 std::vector<std::byte> state_bytes(const StateRecord& record, CurveStream& stream) {
@@ -89,12 +136,12 @@ StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(pa
   if (file.size() > most_bytes)
     throw Error(ErrorKind::memory, path + ": memory",
                 std::to_string((file.size() >> 20) + 1) + " MiB needed",
-                "at most " + std::to_string(most_bytes >> 20) + " MiB", "raise `memory_bytes`");
+                "at most " + core::byte_text(most_bytes), "raise `memory_bytes`");
   bytes_ = file.head(static_cast<std::size_t>(file.size()));
   const std::string_view text = text_of(bytes_);
   constexpr std::string_view kAnyVersion = kFirstLine.substr(0, kFirstLine.size() - 2);
   if (!text.starts_with(kAnyVersion))
-    refuse(path, "first line", text.empty() ? "an empty file" : "something else",
+    refuse(path, "first line", "something else",
            "\"tautline autocorrelate state\", as `save_state` writes it");
   if (!text.starts_with(kFirstLine))
     refuse(path, "version of the state", std::string(text.substr(kAnyVersion.size(), 1)), "2");

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/pipeline/photons/curve_stream.h"
 
 namespace tautline::pipeline {
@@ -17,8 +19,16 @@ namespace tautline::pipeline {
 /// The fields that must be equal for a run to resume from a state.
 using StateRecord = nlohmann::ordered_json;
 
-/// Everything that determines the meaning of a stream's bytes; the caller adds the facts of its input.
-StateRecord state_record(const CurveStreamConfig& config, const std::string& backend);
+/// Everything that determines the meaning of a stream's bytes. `run`: the settings of the run.
+StateRecord state_record(const CurveStreamConfig& config, const std::string& backend,
+                         const CountStream& input, const AutocorrelateConfig& run);
+
+/// The file, and the place in it that a run has reached with `samples`. Null for live input, which cannot be repeated.
+StateRecord input_record(const CountStream& input, std::uint64_t samples);
+
+/// The next part of the same file should begin where that of the state, whose input_record() is `before`, ended:
+/// empty, or how this one does not.
+std::string resume_warning(const StateRecord& before, const CountStream& input);
 
 /// The bytes of a state's file.
 std::vector<std::byte> state_bytes(const StateRecord& record, CurveStream& stream);

@@ -20,6 +20,8 @@ constexpr std::size_t kMostStops = 3;
 // Requirements on the rest of the run: so many windows show its statistics, and it has this fraction of all steps for
 // each stop. Its longest stretch without a count, times this factor, is still shorter than a stop.
 constexpr std::size_t kFewestWindows = 16, kOrdinaryPart = 4, kLongerThanRest = 4;
+// A run that stops once may have less of a rest, if each of its steps has counts: this fraction of all steps.
+constexpr std::size_t kLeastPart = 25;
 constexpr double kChance = 1e-12;  // probability of a false alarm in all series together
 constexpr double kMargin = 2;      // between the measured and the allowed value
 // The same of independent counts: as many standard deviations of a variance as eight windows have in kMargin.
@@ -59,6 +61,13 @@ std::vector<double> window_sums(std::span<const double> counts, std::span<const 
   return sums;
 }
 
+// Whether every step outside of the stop has counts, and these are no single burst of light.
+bool is_lit_elsewhere(std::span<const double> counts, const StepRange& stop) {
+  const auto lit = static_cast<std::size_t>(
+      std::count_if(counts.begin(), counts.end(), [](double count) { return count > 0; }));
+  return lit + stop.steps() == counts.size() && lit * kLeastPart >= counts.size();
+}
+
 // Whether chance cannot leave a stretch as short as the shortest of `stops` empty.
 bool beyond_chance(std::span<const double> counts, std::span<const StepRange> stops,
                    double needed) {
@@ -71,7 +80,9 @@ bool beyond_chance(std::span<const double> counts, std::span<const StepRange> st
   const bool both_ends =
       stops.size() > 1 && stops.front().first == 0 && stops.back().end == counts.size();
   const std::size_t times_stopped = stops.size() - (both_ends ? 1 : 0);
-  if (ordinary * kOrdinaryPart < times_stopped * counts.size()) return false;
+  if (ordinary * kOrdinaryPart < times_stopped * counts.size() &&
+      !(stops.size() == 1 && is_lit_elsewhere(counts, stops[0])))
+    return false;
   // Counts of a stretch of equal length, at the rate of the quietest long window.
   double in_quietest = 0;
   for (std::size_t length = 1; length <= shortest; length *= 2) {

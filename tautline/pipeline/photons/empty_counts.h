@@ -50,6 +50,14 @@ std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint6
 /// counts.
 bool beyond_darkness(double seconds, std::size_t sensors);
 
+/// Whether a stop in a run of `all` is left out: where the run begins or ends, since a light source that went out for good
+/// is left out, too; elsewhere where it is beyond_darkness().
+inline bool is_left_out(const BinRange& stop, const BinRange& all, double bin_s,
+                        std::size_t sensors) {
+  return stop.first == all.first || stop.end == all.end ||
+         beyond_darkness(static_cast<double>(stop.bins()) * bin_s, sensors);
+}
+
 inline void sort_by_time(std::vector<BinRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const BinRange& a, const BinRange& b) { return a.first < b.first; });

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/field_words.h"
 #include "tautline/core/fields.h"
 #include "tautline/pipeline/photons/fit/detector_correction.h"
 #include "tautline/pipeline/photons/fit/model.h"
@@ -19,6 +20,7 @@ struct FitConfig {
   std::vector<std::string> more_inputs;  ///< further files, whose curves follow those of `input`
   std::string output;                    ///< F.csv; empty: none
   std::string report;                    ///< F.html; empty: none
+  core::FieldWords words = {};           ///< of the page's warnings
   bool overwrite = false;
   fit::Model model;
   /// The user's starts, fixed values and bounds of parameters, by name.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
@@ -93,8 +94,8 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
       std::none_of(c.lag_s.begin(), c.lag_s.end(), [&](double lag_s) { return range.has(lag_s); }))
     throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g} s", config.lowest_lag_s, config.highest_lag_s),
-                fmt::format("some of the curves' {} lags from {:g} to {:g} s", c.lag_s.size(),
-                            c.lag_s.front(), c.lag_s.back()));
+                fmt::format("some of the curves' {} from {:g} to {:g} s",
+                            core::counted(c.lag_s.size(), "lag"), c.lag_s.front(), c.lag_s.back()));
 }
 
 // Lengths in the configuration that the model of the curves does not use.
@@ -130,8 +131,11 @@ FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config)
                          curves.segment_g.size() == curves.segments * curves.curves * curves.lags;
   if (!result.from_segments)
     result.warnings.push_back(
-        "no curves of single segments in the file: errors of parameters take lags as independent, "
-        "which they are not (2 to 3 times too small is usual)");
+        std::string(config.more_inputs.empty()
+                        ? "no curves of single segments in the file"
+                        : "curves of single segments are used where one file is fitted") +
+        ": errors of parameters take lags as independent, which they are not (2 to 3 times too "
+        "small is usual)");
   result.lag_s =
       fit::lags_with_points(curves, {config.lowest_lag_s, config.highest_lag_s, result.weighted});
   result.fits.resize(curves.curves);
@@ -179,9 +183,11 @@ class Fitter {
     }
     if (independent > 0)
       result.warnings.push_back(fmt::format(
-          "{} of {} curves were fitted at lags that no segment reaches, or have no error: "
-          "errors of their parameters take lags as independent",
-          independent.load(), curves_.curves));
+          "{} fitted at lags that no segment reaches, or that have no error: errors of the "
+          "parameters take lags as independent",
+          curves_.curves == 1
+              ? "the curve was"
+              : fmt::format("{} of {} curves were", independent.load(), curves_.curves)));
   }
 
   // Each curve is first fitted alone: the common search begins there.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "tautline/core/nearest_name.h"
 #include "tautline/pipeline/photons/fit_config.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
 
@@ -109,12 +110,14 @@ void set_afterpulsing(FitConfig& config, const std::string& text) {
 fit::Parameter& find_parameter(std::vector<fit::Parameter>& parameters, const std::string& name,
                                const std::string& field) {
   std::string names;
+  std::vector<std::string> known;
   for (fit::Parameter& p : parameters) {
     if (p.name == name) return p;
     names += (names.empty() ? "" : ", ") + p.name;
+    known.push_back(p.name);
   }
-  throw core::Error(core::ErrorKind::config, field, name,
-                    "one of the model's parameters, " + names);
+  throw core::Error(core::ErrorKind::config, field, name, "one of the model's parameters, " + names,
+                    core::did_you_mean(name, known));
 }
 
 std::vector<fit::Parameter> configured_parameters(const FitConfig& config) {
@@ -132,6 +135,9 @@ std::vector<fit::Parameter> configured_parameters(const FitConfig& config) {
     if (!(limits.first < limits.second))
       refuse_value("bounds", name, limits.first,
                    fmt::format("a lower bound below the upper one, {:g}", limits.second));
+    if (p.logarithmic && !(limits.first > 0))
+      refuse_value("bounds", name, limits.first,
+                   "a lower bound above 0, since its logarithm is searched");
     std::tie(p.lower, p.upper) = limits;
     p.value = std::clamp(p.value, p.lower, p.upper);
   }

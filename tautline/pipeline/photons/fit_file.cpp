@@ -120,12 +120,13 @@ FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::st
   FitResult result = fit_curves(curves, config, progress, std::move(stop));
   if (paths.size() > 1) name_repeated_curves(curves, result);
   repeat_stops(curves, paths, facts, result);
-  if (!config.report.empty())
-    report::write_fit_page(config.report, result, curves, config, config.overwrite);
   if (file) {
     file->write(fit_csv(result, curves, config.history));
     file->finish();
   }
+  // Last: a page that cannot be written leaves a table that is whole.
+  if (!config.report.empty())
+    report::write_fit_page(config.report, result, curves, config, config.overwrite);
   return result;
 }
 

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/counted.h"
@@ -27,7 +29,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Without the folder, which of an input by a pipe is a temporary one.
 std::string title_of(const FitConfig& config) {
-  return "Fit of " + std::filesystem::path(config.input).filename().string();
+  const std::string first = "Fit of " + std::filesystem::path(config.input).filename().string();
+  return config.more_inputs.empty()
+             ? first
+             : first + " and " + core::counted(config.more_inputs.size(), "more file");
 }
 
 struct Words {
@@ -165,12 +170,14 @@ Json curves_json(const FitResult& result, const core::CorrelationCurves& c,
           {"error", base64(errors)}};
 }
 
-// The array's extent if every sensor has a position.
+// The array's extent if every sensor has a position of its own: arrays of several files, and pairs, have no map.
 Json shape_json(const core::CorrelationCurves& c) {
   std::vector<std::int32_t> row, column;
+  std::set<std::pair<std::int64_t, std::int64_t>> places;
   std::int64_t rows = 0, columns = 0;
   for (const core::CurveSignal& signal : c.first) {
-    if (signal.row < 0 || signal.column < 0 || signal.row > 100'000 || signal.column > 100'000)
+    if (signal.row < 0 || signal.column < 0 || signal.row > 100'000 || signal.column > 100'000 ||
+        !places.emplace(signal.row, signal.column).second)
       return nullptr;
     row.push_back(static_cast<std::int32_t>(signal.row));
     column.push_back(static_cast<std::int32_t>(signal.column));
@@ -196,10 +203,13 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
                         const FitConfig& config) {
   const std::vector<std::int32_t> index = chosen(curves.curves);
   std::vector<std::uint8_t> status;
-  Json statuses = Json::array(), labels = Json::array(), medians = Json::object();
+  Json statuses = Json::array(), labels = Json::array(), medians = Json::object(),
+       warnings = Json::array();
+  for (const std::string& warning : result.warnings)
+    warnings.push_back(core::said_in(config.words, warning));
   for (const CurveFit& one : result.fits) {
     status.push_back(code_of(one));
-    statuses.push_back(one.status);
+    statuses.push_back(core::said_in(config.words, one.status));
   }
   for (const std::int32_t sensor : index) {
     const auto s = static_cast<std::size_t>(sensor);
@@ -233,7 +243,7 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
                {"columns", columns(result)},
                {"curves", curves_json(result, curves, index)},
                {"shape", shape_json(curves)},
-               {"warnings", result.warnings},
+               {"warnings", warnings},
                {"facts",
                 {{"Model", std::string(fit::name_of(result.model))},
                  {"Lags fitted", range},

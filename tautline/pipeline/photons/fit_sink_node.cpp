@@ -26,15 +26,17 @@ void FitSink::finish(engine::Outputs& outputs) {
   result_ = fit_curves(curves, config_, {}, outputs.stop());
   repeat_stops(curves, {"curves"}, {{.history = {}, .extra = last_->facts}}, result_);
   table_->write(fit_csv(result_, curves, config_.history));
-  if (page_) page_->write(report::fit_page(result_, curves, config_));
+  if (page_) page_text_ = report::fit_page(result_, curves, config_);
   last_.reset();
 }
 
 void FitSink::publish() {
   table_->finish();
-  if (page_) page_->finish();
-  if (!log_) return;
-  for (const std::string& warning : result_.warnings) log_(core::LogLevel::warning, warning);
+  if (log_)
+    for (const std::string& warning : result_.warnings) log_(core::LogLevel::warning, warning);
+  if (!page_) return;
+  page_->write(std::string_view(page_text_));
+  page_->finish();
 }
 
 std::vector<std::string> FitSink::files() const {

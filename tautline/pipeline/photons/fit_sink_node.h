@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
@@ -33,6 +34,7 @@ class FitSink final : public engine::Node {
   std::shared_ptr<CurveSnapshot> last_;
   FitResult result_;
   std::unique_ptr<formats::PartialFile> table_, page_;
+  std::string page_text_;
 };
 
 }  // namespace tautline::pipeline

@@ -97,12 +97,12 @@ void suggest_range(FitResult& result) {
   }
   if (lags.empty() || 2 * lags.size() < doubtful) return;
   result.suggested_lowest_lag_s = median(lags);
-  result.warnings.push_back(
-      fmt::format("the shortest lags spoil the fit of {} of {} curves (afterpulsing, dead time, a "
-                  "dark state): from {:.3g} s on "
-                  "the model describes them; try `range_s` {:.3g}:",
-                  lags.size(), result.fits.size(), result.suggested_lowest_lag_s,
-                  result.suggested_lowest_lag_s));
+  const bool one = result.fits.size() == 1;
+  result.warnings.push_back(fmt::format(
+      "the shortest lags spoil the fit of {} (afterpulsing, dead time, a dark state): from "
+      "{:.3g} s on the model describes {}; try `range_s` {:.3g}:",
+      one ? "the curve" : fmt::format("{} of {} curves", lags.size(), result.fits.size()),
+      result.suggested_lowest_lag_s, one ? "it" : "them", result.suggested_lowest_lag_s));
 }
 
 }  // namespace

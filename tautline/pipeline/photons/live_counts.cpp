@@ -40,7 +40,8 @@ LiveLayout npy_layout(stream::LiveInput& input, std::optional<SampleType> dtype)
   LiveLayout layout{formats::describe_npy(header, name), header.data_offset_bytes, header.shape[0]};
   using enum SampleType;
   const auto types = {u8, u16, u32, f32};
-  if (std::find(types.begin(), types.end(), layout.description.type) == types.end())
+  if (header.type.starts_with('>') ||
+      std::find(types.begin(), types.end(), layout.description.type) == types.end())
     throw formats::format_error(name, "type of the elements, descr", header.type,
                                 "bool or little-endian u1, u2, u4 or f4 through a pipe",
                                 "convert the array, for example with astype('uint16')");

@@ -74,6 +74,13 @@ const core::Fields<CountFile>& fields(const CountFile&) {
                .help = "of packets: ends when none has come for so long; negative: never"},
               [](auto& c) -> auto& { return c.counts.silence_s; }, core::plain_text<double>())
           .add(
+              {.name = "longest_gap_s",
+               .unit = "s",
+               .help = "of packets: a count that jumps ahead by more ends the stream; shorter gaps "
+                       "are lost samples"},
+              [](auto& c) -> auto& { return c.counts.longest_gap_s; },
+              core::plain_text<double>(core::between(0, 1e6)))
+          .add(
               {.name = "interface",
                .help = "of packets: address of the network interface by which multicast groups "
                        "come"},
@@ -145,6 +152,7 @@ std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContex
   config.counts.log = context.log;
   const device::Device& device = *context.devices.front();
   CountInput input = open_count_input(config.counts, device, context.stop, context.only_planned);
+  input.log = context.log;
   std::size_t block_samples = config.block_samples > 0
                                   ? config.block_samples
                                   : count_block_samples(config.counts, input, device);

@@ -42,6 +42,7 @@ std::pair<std::span<const std::byte>, std::size_t> PacketCounts::read(
   if (ended_ || !runs_.empty()) {
     damage_ = rows_.damage();
     damage_.lost_samples = rows_.lost_values();
+    damage_.dropped_samples *= description_.sensors;
   }
   if (skips) {
     to_skip_ -= got;

@@ -112,30 +112,30 @@ void note_gate_beyond(const AutocorrelateConfig& config,
                          config.input, config.gate_s->second, period_s, config.gate_s->first));
 }
 
-// The run ends with its last photon. Where the clock ran on for much longer than the time between photons, the light or
-// the detectors stopped before the clock.
 void note_silent_end(const AutocorrelateConfig& config, const PhotonSurvey& survey, double tick_s) {
-  constexpr double kExpected = 30;  // photons: none by chance with probability 1e-13
-  double photons = 0;
-  for (const formats::DetectorCount& one : survey.detectors)
-    photons += static_cast<double>(one.photons);
-  if (!config.log || survey.ticks == 0) return;
-  const auto lasted = static_cast<double>(survey.ticks);
-  const double silent = static_cast<double>(survey.clock_ticks - survey.ticks);
-  const double expected = photons * silent / lasted;
-  if (expected < kExpected) return;
-  config.log(
-      core::LogLevel::warning,
-      fmt::format(
-          "{}: the last photon came at {:.6g} s and the clock ran to {:.6g} s or longer, for "
-          "which {:.3g} more would be expected. The run is taken to have ended with that photon: "
-          "if "
-          "light or detectors stopped before it, the last {:.6g} s are missing in rates and curves",
-          config.input, lasted * tick_s, static_cast<double>(survey.clock_ticks) * tick_s, expected,
-          silent * tick_s));
+  std::uint64_t photons = 0;
+  for (const formats::DetectorCount& one : survey.detectors) photons += one.photons;
+  const std::string text =
+      silent_end_text(config.input, photons, survey.ticks, survey.clock_ticks, tick_s);
+  if (config.log && !text.empty()) config.log(core::LogLevel::warning, text);
 }
 
 }  // namespace
+
+std::string silent_end_text(const std::string& name, std::uint64_t photons, std::uint64_t ticks,
+                            std::uint64_t clock_ticks, double tick_s) {
+  constexpr double kExpected = 30;  // photons: none by chance with probability 1e-13
+  if (ticks == 0 || clock_ticks <= ticks) return "";
+  const auto lasted = static_cast<double>(ticks);
+  const auto silent = static_cast<double>(clock_ticks - ticks);
+  const double expected = static_cast<double>(photons) * silent / lasted;
+  if (expected < kExpected) return "";
+  return fmt::format(
+      "{}: the last photon came at {:.6g} s and the clock ran to {:.6g} s or longer, for which "
+      "{:.3g} more would be expected. The run is taken to have ended with that photon: if light or "
+      "detectors stopped before it, the last {:.6g} s are missing in rates and curves",
+      name, lasted * tick_s, static_cast<double>(clock_ticks) * tick_s, expected, silent * tick_s);
+}
 
 BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
   BinPhotonsConfig bins;
@@ -175,7 +175,8 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
       brightest = std::max(brightest, detector.photons);
   std::string reason;
   if (choose_bin) {
-    DefaultBin chosen = default_bin(path_, brightest, survey.ticks, unit_s);
+    DefaultBin chosen =
+        default_bin(path_, brightest, survey.ticks - steps.begin_of_run(survey.ticks), unit_s);
     bin_config_.bin_s = chosen.bin_s;
     reason = std::move(chosen.reason);
   }

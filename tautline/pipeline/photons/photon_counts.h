@@ -18,6 +18,12 @@ namespace tautline::pipeline {
 /// The detectors and the gate of a config.
 BinPhotonsConfig bins_of(const AutocorrelateConfig& config);
 
+/// A warning where the clock, which reached `clock_ticks`, ran on behind the last of `photons`, at the end of `ticks`, for
+/// much longer than the time between photons: light or detectors stopped before the clock, and a run ends with its last
+/// photon. Else empty.
+std::string silent_end_text(const std::string& name, std::uint64_t photons, std::uint64_t ticks,
+                            std::uint64_t clock_ticks, double tick_s);
+
 /// Time tags, binned as they are read.
 class PhotonCounts final : public formats::CountReader {
  public:

@@ -45,6 +45,17 @@ void PhotonSteps::add_all(std::span<const std::uint64_t> ticks) {
   }
 }
 
+std::uint64_t PhotonSteps::begin_of_run(std::uint64_t ticks) const {
+  constexpr std::uint64_t kTimesTheRest = 24, kFewestPhotons = 100;
+  std::uint64_t photons = 0, first = 0;
+  for (const Step& step : steps_) {
+    if (photons == 0) first = step.first;
+    photons += step.photons;
+  }
+  const bool late = photons >= kFewestPhotons && first / kTimesTheRest > ticks - first;
+  return late ? first : 0;
+}
+
 Stops PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s,
                          std::size_t detectors) {
   while ((ticks - 1) >> shift_ >= kMost) join();
@@ -61,9 +72,12 @@ Stops PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, doubl
     known.push_back({range.first == 0 ? 0 : steps_[range.first - 1].last + 1,
                      range.end >= steps_.size() ? ticks : steps_[range.end].first});
     const BinRange stop = in_bins(known.back());
-    if (stop.end > stop.first &&
-        beyond_darkness(static_cast<double>(stop.bins()) * bin_s, detectors))
+    if (stop.end > stop.first && is_left_out(stop, in_bins({0, ticks}), bin_s, detectors))
       stops.left_out.push_back(stop);
+  }
+  if (const std::uint64_t begin = begin_of_run(ticks); begin > 0 && known.empty()) {
+    known.push_back({0, begin});
+    stops.left_out.push_back(in_bins(known.back()));
   }
   const auto counted = [](const Step& step) { return step.photons > 0; };
   const auto first = std::find_if(steps_.begin(), steps_.end(), counted);

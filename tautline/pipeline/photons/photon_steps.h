@@ -35,8 +35,13 @@ class PhotonSteps {
   /// All photons of one detector, ascending; detectors one after the other.
   void add_all(std::span<const std::uint64_t> ticks);
 
+  /// The tick of the first photon where the clock had run for 24 times the rest of a run of `ticks` by then, with a
+  /// hundred photons or more: it did not begin with the run. Else 0.
+  std::uint64_t begin_of_run(std::uint64_t ticks) const;
+
   /// Stops of a run of `ticks`, in bins of `ticks_per_bin` ticks and `bin_s` seconds: stopped_steps() of `detectors`
-  /// together that are beyond_darkness(), and repeated_stops(); from behind the last bin with a photon to the next one.
+  /// together that are is_left_out(), what is before begin_of_run(), and repeated_stops(); from behind the last bin with
+  /// a photon to the next one.
   Stops stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s,
               std::size_t detectors);
 

@@ -74,6 +74,49 @@ bool beyond_chance(const CountsOfSteps& run, std::span<const BinRange> stops, do
   return std::min(independent, quietest) >= needed;
 }
 
+// Of `shortest_s` or more; `by_length`: gaps outside of known stops, the longest first.
+RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortest_s,
+                          const CountsOfSteps& run, const LongestGaps& gaps,
+                          std::span<const BinRange> known) {
+  for (std::size_t most = by_length.size(); most >= kFewestStops; --most) {
+    const std::uint64_t shortest = by_length[most - 1].bins();
+    const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
+    if (kLongerThanRest * next > shortest ||
+        static_cast<double>(shortest) * run.unit_s < shortest_s)
+      continue;
+    RepeatedStops found{{by_length.begin(), by_length.begin() + static_cast<std::ptrdiff_t>(most)},
+                        false};
+    std::vector<BinRange> all = found.stops;
+    all.insert(all.end(), known.begin(), known.end());
+    sort_by_time(all);
+    sort_by_time(found.stops);
+    if (2 * sum_inside(found.stops, run.counted) >
+        run.counted.bins() - sum_inside(known, run.counted))
+      continue;
+    const auto longest = static_cast<double>(by_length.front().bins());
+    const bool alike =
+        most >= kFewestAlike && shortest >= kFewestBinsAlike &&
+        longest <= kAlike * static_cast<double>(shortest) + static_cast<double>(kRounding);
+    const bool likely = !beyond_chance(run, all, static_cast<double>(shortest));
+    // However the light flickers, chance does not make them of one length.
+    if (likely && !alike) continue;
+    const double seconds = static_cast<double>(shortest) * run.unit_s;
+    found.certain = !likely && seconds >= kShortestCertainStop_s &&
+                    (alike || beyond_darkness(seconds, run.sensors));
+    const auto is_part = [&](const BinRange& edge) {
+      return kLongerThanRest * edge.bins() >= shortest &&
+             std::none_of(known.begin(), known.end(),
+                          [&](const BinRange& one) { return overlap(one, edge); });
+    };
+    if (const BinRange edge{run.all.first, run.counted.first}; is_part(edge))
+      found.stops.insert(found.stops.begin(), edge);
+    if (const BinRange edge{run.counted.end, run.all.end}; is_part(edge))
+      found.stops.push_back(edge);
+    return found;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t least_gap(double unit_s) {
@@ -91,40 +134,9 @@ RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
       by_length.push_back(gap);
   std::sort(by_length.begin(), by_length.end(),
             [](const BinRange& a, const BinRange& b) { return a.bins() > b.bins(); });
-  for (std::size_t most = by_length.size(); most >= kFewestStops; --most) {
-    const std::uint64_t shortest = by_length[most - 1].bins();
-    const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
-    if (kLongerThanRest * next > shortest ||
-        static_cast<double>(shortest) * run.unit_s < kShortestRepeatedStop_s)
-      continue;
-    RepeatedStops found{{by_length.begin(), by_length.begin() + static_cast<std::ptrdiff_t>(most)},
-                        false};
-    std::vector<BinRange> all = found.stops;
-    all.insert(all.end(), known.begin(), known.end());
-    sort_by_time(all);
-    sort_by_time(found.stops);
-    if (2 * sum_inside(found.stops, run.counted) >
-            run.counted.bins() - sum_inside(known, run.counted) ||
-        !beyond_chance(run, all, static_cast<double>(shortest)))
-      continue;
-    const auto longest = static_cast<double>(by_length.front().bins());
-    const bool alike =
-        most >= kFewestAlike && shortest >= kFewestBinsAlike &&
-        longest <= kAlike * static_cast<double>(shortest) + static_cast<double>(kRounding);
-    found.certain =
-        alike || beyond_darkness(static_cast<double>(shortest) * run.unit_s, run.sensors);
-    const auto is_part = [&](const BinRange& edge) {
-      return kLongerThanRest * edge.bins() >= shortest &&
-             std::none_of(known.begin(), known.end(),
-                          [&](const BinRange& one) { return overlap(one, edge); });
-    };
-    if (const BinRange edge{run.all.first, run.counted.first}; is_part(edge))
-      found.stops.insert(found.stops.begin(), edge);
-    if (const BinRange edge{run.counted.end, run.all.end}; is_part(edge))
-      found.stops.push_back(edge);
-    return found;
-  }
-  return {};
+  RepeatedStops found = stops_among(by_length, kShortestCertainStop_s, run, gaps, known);
+  if (!found.stops.empty()) return found;
+  return stops_among(by_length, kShortestRepeatedStop_s, run, gaps, known);
 }
 
 }  // namespace tautline::pipeline

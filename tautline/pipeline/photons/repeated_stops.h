@@ -10,8 +10,9 @@
 
 namespace tautline::pipeline {
 
-/// Shorter stretches without a count are taken for a modulation of the light.
-inline constexpr double kShortestRepeatedStop_s = 0.01;
+/// Stretches without a count below the first length are taken for a modulation of the light; those below the second may
+/// be one, which bends the curves like stops.
+inline constexpr double kShortestRepeatedStop_s = 0.001, kShortestCertainStop_s = 0.01;
 
 /// Stretches that LongestGaps is to pass over for the rule; in bins or ticks of `unit_s`.
 std::uint64_t least_gap(double unit_s);
@@ -28,11 +29,13 @@ struct CountsOfSteps {
 
 struct RepeatedStops {
   std::vector<BinRange> stops;  ///< in order
-  /// No lone emitter that blinks: they are all of one length, or too long without a dark count.
+  /// No lone emitter that blinks, nor light that is modulated: they are not below kShortestCertainStop_s, and all of one
+  /// length or too long without a dark count.
   bool certain = false;
 };
 
-/// Four stops or more among `gaps`, outside of `known` stops, and what is left of one where the run begins or ends.
+/// Four stops or more among `gaps`, outside of `known` stops, and what is left of one where the run begins or ends; those
+/// below kShortestCertainStop_s where there are no others.
 RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
                              std::span<const BinRange> known);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 
@@ -17,8 +18,8 @@ WindowSteps steps_of_window(const stages::autocorrelate::Config& stage, std::uin
   // Samples of the longest lags' windows.
   const std::uint64_t whole = std::uint64_t{1} << (stage.levels - 1);
   if (samples < whole)
-    throw core::Error(core::ErrorKind::config, "window_s", fmt::format("{} bins", samples),
-                      fmt::format("{} bins at least, one sample of the longest lags", whole),
+    throw core::Error(core::ErrorKind::config, "window_s", core::counted(samples, "bin"),
+                      core::counted(whole, "bin") + " at least, one sample of the longest lags",
                       "give a longer one, or fewer `levels`");
   const auto lags = stages::autocorrelate::lags_of(stage);
   // With several steps, each is at least as long as the longest lag, rounded down to its windows.

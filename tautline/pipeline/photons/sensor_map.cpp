@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/seeming_kind.h"
@@ -168,7 +169,7 @@ SensorMap::SensorMap(const SensorConfig& config, std::size_t sensors, std::size_
     if (rows_ * columns_ != sensors)
       throw Error(ErrorKind::config, "shape",
                   std::to_string(rows_) + "x" + std::to_string(columns_),
-                  "rows x columns of the " + std::to_string(sensors) + " sensors");
+                  "rows x columns that make " + core::counted(sensors, "sensor"));
     if (file_rows > 0 && file_rows != rows_)
       throw Error(
           ErrorKind::config, "shape", std::to_string(rows_) + "x" + std::to_string(columns_),
@@ -180,8 +181,8 @@ SensorMap::SensorMap(const SensorConfig& config, std::size_t sensors, std::size_
     good = read_mask(config.mask_path);
     if (good.size() != sensors)
       throw Error(ErrorKind::config, config.mask_path + ": mask",
-                  std::to_string(good.size()) + " values",
-                  "one for each of the " + std::to_string(sensors) + " sensors");
+                  core::counted(good.size(), "value"),
+                  "one for each sensor, of which there are " + std::to_string(sensors));
   }
   find_sensors(config, good);
   find_pairs(config.pairs, adds_ ? std::vector<std::uint16_t>() : numbers);

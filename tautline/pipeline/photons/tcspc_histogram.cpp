@@ -38,8 +38,12 @@ std::uint64_t whole(std::string_view text, std::uint64_t most, const std::string
 TcspcHistogram tcspc_histogram(formats::PhotonReader& reader, const std::string& path) {
   const formats::PhotonDescription& d = reader.description();
   if (!(d.microtime_unit_s > 0))
-    throw core::Error(core::ErrorKind::config, "tcspc", path,
-                      "time tags with microtimes: a T3 recording, or .spc with its .set file");
+    throw core::Error(
+        core::ErrorKind::config, "tcspc", path,
+        "time tags with microtimes: a T3 recording, or .spc with its .set file",
+        d.missing_settings.empty()
+            ? ""
+            : "put the .set file that was saved with the measurement at " + d.missing_settings);
   constexpr std::size_t kPhotons = std::size_t{1} << 14;
   std::map<std::uint16_t, std::vector<std::uint64_t>> found;
   std::vector<formats::Photon> photons(kPhotons);

@@ -48,9 +48,11 @@ figure::Panel dm_panel(const CandidatePictures& p, const figure::Axis& time) {
   const double low = p.low_dm + step * (static_cast<double>(first) - 0.5);
   std::vector<float> rows(p.dm_time.begin() + static_cast<std::ptrdiff_t>(first * p.bins),
                           p.dm_time.end());
-  return plot::pulse_image("DM against time", time,
-                           axis("DM", "pc cm\u207b\u00b3", low, p.high_dm + step / 2), p.bins,
-                           std::move(rows), axis(kColour, ""));
+  figure::Panel panel = plot::pulse_image(
+      "DM against time", time, axis("DM", "pc cm\u207b\u00b3", low, p.high_dm + step / 2), p.bins,
+      std::move(rows), axis(kColour, ""));
+  plot::cut_below_zero(panel);
+  return panel;
 }
 
 figure::Panel profile_panel(const CandidatePictures& p, const figure::Axis& time) {

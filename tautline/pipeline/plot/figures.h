@@ -19,6 +19,9 @@ formats::figure::Panel pulse_image(const std::string& title, const formats::figu
                                    formats::figure::Axis y, std::size_t columns,
                                    std::vector<float> values, formats::figure::Axis colour);
 
+/// Rows stand around their DMs; half of the first one, where it would reach below zero, is cut off.
+void cut_below_zero(formats::figure::Panel& panel);
+
 /// G against lag of the first few of `count` curves, and their count rates.
 formats::figure::Figure figure_of_curves(const std::string& title,
                                          const std::vector<core::CorrelationCurve>& curves,

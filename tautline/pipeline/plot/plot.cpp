@@ -92,11 +92,13 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {"range", "baseline"});
     return plot::plot_visibilities(config, run);
   };
+  if (is_folder(path) && plot::holds_trials(path)) {
+    require_taken(config, {"range"});
+    return plot::plot_trials(config, run);
+  }
   if (formats::seeming_kind(path) == "a folder") throw no_figure(path, "give a file in it");
   if (named_visibilities) return visibilities();
   const std::vector<std::byte> head = formats::InputFile(path).head(kFirstBytes);
-  if (head.empty())
-    throw core::Error(core::ErrorKind::format, path, "an empty file", "data to draw");
   if (plot::holds_fits(path))
     throw core::Error(core::ErrorKind::format, path, "a table of fits, without its curves",
                       "the curves that were fitted", "plot these, with `fit` " + path);
@@ -173,6 +175,7 @@ std::string describe_figure(const Figure& figure) {
 Figure plot_file(const PlotConfig& config, const PlotRun& run) {
   Figure figure = figure_of(config, run);
   formats::figure::require_something(figure, config.input);
+  for (std::string& note : figure.notes) note = core::said_in(run.words, note);
   return figure;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
@@ -32,6 +33,12 @@ figure::Panel discs(const std::string& title, const std::vector<double>& x,
 void begin_at_zero(figure::Panel& panel) {
   for (figure::Axis* const one : {&panel.x, &panel.y})
     if (one->label != "width" && one->label != "latency" && one->low < 0) one->low = 0;
+}
+
+// A tick stands at or below the weakest disc: of three ticks or more the steps divide this power of ten.
+void begin_at_tick(figure::Axis& axis) {
+  const double power = std::pow(10, std::ceil(std::log10((axis.high - axis.low) / 2)));
+  axis.low = power * std::floor(axis.low / power);
 }
 
 figure::Axis dm_axis() {
@@ -93,6 +100,22 @@ figure::Panel pulse_image(const std::string& title, const figure::Axis& x, figur
   return panel;
 }
 
+void cut_below_zero(figure::Panel& panel) {
+  constexpr std::size_t kMostRows = 300;  // of more, half a row is hardly seen
+  figure::Image& image = panel.image;
+  if (panel.y.low >= 0 || !panel.y.names.empty() || image.rows == 0) return;
+  panel.y.low += (panel.y.high - panel.y.low) / static_cast<double>(image.rows) / 2;
+  if (image.rows > kMostRows) return;
+  std::vector<float> halves(image.values.begin(),
+                            image.values.begin() + static_cast<std::ptrdiff_t>(image.columns));
+  for (std::size_t half = 2; half < 2 * image.rows; ++half) {
+    const auto row = image.values.begin() + static_cast<std::ptrdiff_t>(half / 2 * image.columns);
+    halves.insert(halves.end(), row, row + static_cast<std::ptrdiff_t>(image.columns));
+  }
+  image.values = std::move(halves);
+  image.rows = 2 * image.rows - 1;
+}
+
 Figure plot_candidates(const PlotConfig& config) {
   const std::vector<core::Candidate> candidates = formats::candidates::read(config.input);
   if (candidates.empty())
@@ -117,7 +140,10 @@ Figure plot_candidates(const PlotConfig& config) {
   figure::Axis widths = axis("width", "samples");
   widths.scale = figure::Scale::logarithmic;
   made.panels.push_back(discs("Strength and width", width, snr, snr, widths, snr_axis));
-  for (std::size_t k = 1; k < 3; ++k) made.panels[k].wide = false;
+  for (std::size_t k = 1; k < 3; ++k) {
+    made.panels[k].wide = false;
+    begin_at_tick(made.panels[k].y);
+  }
   made.notes.push_back("Discs grow, and go from dark to light, with S/N.");
   add_filled(candidates, made);
   add_latency(candidates, made);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <unordered_set>
 
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
@@ -144,8 +146,33 @@ figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
   mark_stops(counted, panel, notes);
   figure::fit_axis(panel.x, x);
   figure::fit_axis(panel.y, y);
-  panel.y.low = std::min(0.0, panel.y.low);
+  panel.x.low = std::max(0.0, panel.x.low);
+  panel.y.low = 0;
   return panel;
+}
+
+// One rate, those of two, or the range of more.
+void add_mean_rates(const std::vector<core::CorrelationCurve>& curves, Figure& made) {
+  std::vector<double> all;
+  std::unordered_set<std::string> seen;
+  const auto add = [&](const core::CurveSignal& signal) {
+    if (!std::isfinite(signal.mean_rate_hz) || signal.mean_rate_hz <= 0) return;
+    if (!signal.label.empty() && !seen.insert(signal.label).second) return;
+    all.push_back(signal.mean_rate_hz);
+  };
+  for (const core::CorrelationCurve& curve : curves) {
+    add(curve.first);
+    if (curve.cross) add(curve.second);
+  }
+  if (all.empty()) return;
+  if (all.size() < 3) {
+    made.facts.push_back(
+        {all.size() == 1 ? "count rate" : "count rates",
+         in_hertz(all.front()) + (all.size() == 1 ? "" : " and " + in_hertz(all.back()))});
+    return;
+  }
+  const auto [lowest, highest] = std::minmax_element(all.begin(), all.end());
+  made.facts.push_back({"count rates", in_hertz(*lowest) + " to " + in_hertz(*highest)});
 }
 
 }  // namespace
@@ -167,8 +194,7 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
   if (curves.empty()) return made;
   const core::CorrelationCurve& first = curves.front();
   if (first.duration_s > 0) made.facts.push_back({"length", in_seconds(first.duration_s)});
-  if (std::isfinite(first.first.mean_rate_hz) && first.first.mean_rate_hz > 0)
-    made.facts.push_back({"count rate", in_hertz(first.first.mean_rate_hz)});
+  if (curves.size() == count) add_mean_rates(curves, made);
   const std::string label = count == 1 ? core::label_of(first) : "";
   const bool sums = first.normalization == core::Normalization::none;
   const std::string what = sums ? "Sums of products" : "Correlation";

@@ -88,6 +88,7 @@ Figure plot_cutout(const PlotConfig& config) {
                                     cutout.times, rows_of(cutout), axis("level", kUnit)));
   made.panels.push_back(pulse_image("DM against time", times(cutout, cutout.dm_times), dms(cutout),
                                     cutout.dm_times, cutout.dm_time, axis("level", kUnit)));
+  cut_below_zero(made.panels.back());
   made.notes.push_back(
       "Levels are the file's: over the array's median, in units of its standard deviation, where "
       "search or your_candmaker.py wrote it.");

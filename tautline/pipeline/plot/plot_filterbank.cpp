@@ -341,22 +341,9 @@ figure::Panel level_against_time(const Spectrogram& s, const formats::Filterbank
   return panel;
 }
 
-}  // namespace
-
-Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
-  const auto reader = formats::open_filterbank({config.input});
-  const formats::FilterbankDescription& d = reader->description();
-  if (d.samples == 0)
-    throw core::Error(core::ErrorKind::format, config.input, "no samples", "at least one");
-  const Spectrogram s = read_spectrogram(*reader, config, run);
-  const double tsamp = 1 / d.rate_hz.value();
-  double scale = 1;
-  const figure::Axis time =
-      time_axis(static_cast<double>(s.grid_first) * tsamp,
-                static_cast<double>(s.time.cells * s.time.per_cell) * tsamp, scale);
-  Figure made{name_of(config.input)};
+void add_facts(const formats::FilterbankDescription& d, const Spectrogram& s, Figure& made) {
   made.facts = {{"format", d.format},
-                {"samples", grouped(d.samples) + " of " + in_seconds(tsamp)},
+                {"samples", grouped(d.samples) + " of " + in_seconds(1 / d.rate_hz.value())},
                 {"start", core::to_iso(d.start) + " UTC"}};
   if (d.channels > 1)
     made.facts.push_back(
@@ -384,6 +371,23 @@ Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
     made.facts.push_back({"stopped", fmt::format("{}, {} samples: means take their place",
                                                  core::counted(stopped_channels, "channel"),
                                                  grouped(stopped_values))});
+}
+
+}  // namespace
+
+Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
+  const auto reader = formats::open_filterbank({config.input});
+  const formats::FilterbankDescription& d = reader->description();
+  if (d.samples == 0)
+    throw core::Error(core::ErrorKind::format, config.input, "no samples", "at least one");
+  const Spectrogram s = read_spectrogram(*reader, config, run);
+  const double tsamp = 1 / d.rate_hz.value();
+  double scale = 1;
+  const figure::Axis time =
+      time_axis(static_cast<double>(s.grid_first) * tsamp,
+                static_cast<double>(s.time.cells * s.time.per_cell) * tsamp, scale);
+  Figure made{name_of(config.input)};
+  add_facts(d, s, made);
   if (d.channels > 1)
     made.panels.push_back(waterfall(s.kept ? "Dynamic spectrum, before flags" : "Dynamic spectrum",
                                     s, s.grid, d, time));

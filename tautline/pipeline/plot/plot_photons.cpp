@@ -86,7 +86,7 @@ figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, co
   }
   mark_stops(counted, panel, notes);
   figure::fit_axis(panel.y, all);
-  panel.y.low = std::min(0.0, panel.y.low);
+  panel.y.low = 0;
   return panel;
 }
 
@@ -138,9 +138,13 @@ void decode(core::SampleType type, std::span<const std::byte> bytes, std::vector
   }
 }
 
+// Each has a trace, in which it may stop; of cameras that have more pixels all together have one.
+constexpr std::size_t kMostTraces = 4096;
+
 struct CountMeans {
   Binning time;
   MeanGrid trace;
+  std::vector<double> traces;   // sums, [sensor][cell]; empty: too many sensors
   std::vector<double> sensors;  // sums
   std::uint64_t samples = 0;
 };
@@ -148,9 +152,10 @@ struct CountMeans {
 CountMeans read_counts(formats::CountReader& reader, std::uint64_t first, std::uint64_t samples,
                        const PlotRun& run) {
   const formats::CountDescription& d = reader.description();
-  CountMeans m{Binning::of(samples, kTraceCells), MeanGrid(1, 1), std::vector<double>(d.sensors),
-               0};
+  CountMeans m{
+      Binning::of(samples, kTraceCells), MeanGrid(1, 1), {}, std::vector<double>(d.sensors), 0};
   m.trace = MeanGrid(1, m.time.cells);
+  if (d.sensors > 1 && d.sensors <= kMostTraces) m.traces.resize(d.sensors * m.time.cells);
   const std::size_t row_bytes = d.sensors * core::bytes_of(d.type);
   std::vector<std::byte> bytes(std::max<std::size_t>(1, kCountBytes / row_bytes) * row_bytes);
   std::vector<double> counts;
@@ -166,11 +171,40 @@ CountMeans read_counts(formats::CountReader& reader, std::uint64_t first, std::u
         sum += counts[t * d.sensors + s];
         m.sensors[s] += counts[t * d.sensors + s];
       }
-      m.trace.add(0, m.time.cell(m.samples), sum, 1);
+      const std::size_t cell = m.time.cell(m.samples);
+      for (std::size_t s = 0; s < d.sensors && !m.traces.empty(); ++s)
+        m.traces[s * m.time.cells + cell] += counts[t * d.sensors + s];
+      m.trace.add(0, cell, sum, 1);
     }
     run.at(static_cast<double>(m.samples) / static_cast<double>(samples));
   }
   return m;
+}
+
+// All sensors together, and each that stops at another time than all.
+std::vector<CountLine> lines_that_may_stop(const CountMeans& m, std::size_t sensors, double first,
+                                           double cell) {
+  const std::size_t whole = m.samples / m.time.per_cell;
+  CountLine all{sensors > 1 ? "all sensors" : "", {}, first, cell};
+  for (std::size_t k = 0; k < whole; ++k)
+    all.counts.push_back(m.trace.mean(0, k) * static_cast<double>(m.time.per_cell));
+  const auto stops_of_all = stopped_steps(all.counts, 1);
+  const auto of_all = [&](const StepRange& stop) {
+    return std::ranges::any_of(stops_of_all, [&](const StepRange& one) {
+      return stop.first + 1 >= one.first && stop.end <= one.end + 1;
+    });
+  };
+  std::vector<CountLine> lines{std::move(all)};
+  for (std::size_t s = 0; s * m.time.cells < m.traces.size(); ++s) {
+    const auto begin = m.traces.begin() + static_cast<std::ptrdiff_t>(s * m.time.cells);
+    CountLine one{fmt::format("sensor {}", s),
+                  {begin, begin + static_cast<std::ptrdiff_t>(whole)},
+                  first,
+                  cell};
+    if (!std::ranges::all_of(stopped_steps(one.counts, sensors), of_all))
+      lines.push_back(std::move(one));
+  }
+  return lines;
 }
 
 figure::Axis places(const std::string& label, const Binning& binning) {
@@ -274,7 +308,7 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
     line.y.push_back(m.trace.mean(0, k) * per_bin);
   }
   figure::fit_axis(panel.y, line.y);
-  panel.y.low = std::min(0.0, panel.y.low);
+  panel.y.low = 0;
   panel.lines.push_back(std::move(line));
   Figure made{name_of(config.input)};
   if (total < d.sensors)
@@ -283,10 +317,7 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
                     "the .json that was written with it beside it.",
                     grouped(total), total == 1 ? "time" : "times", grouped(d.sensors),
                     d.sensors == 1 ? "sensor" : "sensors"));
-  CountLine counted{d.sensors > 1 ? "all sensors" : "", {}, first_s / scale, cell / scale};
-  for (std::size_t k = 0; k < m.samples / m.time.per_cell; ++k)
-    counted.counts.push_back(m.trace.mean(0, k) * static_cast<double>(m.time.per_cell));
-  mark_stops({&counted, 1}, panel, made.notes);
+  mark_stops(lines_that_may_stop(m, d.sensors, first_s / scale, cell / scale), panel, made.notes);
   made.facts = {{"format", d.format}, {"sensors", grouped(d.sensors)}, {"times", grouped(total)}};
   if (bin_s > 0) made.facts.push_back({"bin", in_seconds(bin_s)});
   made.panels.push_back(std::move(panel));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stop_token>
 
+#include "tautline/core/field_words.h"
 #include "tautline/device/device.h"
 
 namespace tautline::pipeline {
@@ -18,6 +19,7 @@ struct PlotRun {
       {};  ///< opened for voltages alone
   PlotProgress progress = {};
   std::stop_token stop = {};
+  core::FieldWords words = {};  ///< of the figure's notes
 
   /// Tells how far it is. Throws Error(io, "interrupted").
   void at(double fraction) const;

@@ -1,15 +1,26 @@
-// Dedispersed series as `dedisperse` writes them: an array [dm][time], and a .json beside it.
+// Dedispersed series as `dedisperse` writes them: an array [dm][time] with a .json beside it, or a folder with a file of
+// each trial.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/series_set.h"
+#include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
 #include "tautline/pipeline/plot/texts.h"
@@ -32,9 +43,59 @@ nlohmann::json read_sidecar(const std::string& path) {
 
 class Trials {
  public:
-  explicit Trials(const std::string& path) : file_(path) {
+  explicit Trials(const std::string& path) {
+    if (formats::is_folder_of_series(path))
+      open_folder(path);
+    else
+      open_array(path);
+  }
+
+  /// Of a step with lost data, what part of each trial's values was filled.
+  struct FilledStep {
+    std::uint64_t first = 0, end = 0;  // samples
+    std::vector<double> fraction;      // [trial]
+  };
+  const std::vector<FilledStep>& filled() const { return filled_; }
+
+  const std::vector<double>& dms() const { return dms_; }
+  std::uint64_t samples() const { return samples_; }
+  double tsamp_s() const { return tsamp_s_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Hands over [first, first + count) of a trial in pieces: use(first of the piece, values).
+  template <class Use>
+  void read(std::size_t trial, std::uint64_t first, std::uint64_t count, Use&& use) {
+    std::vector<float> values;
+    const auto reader = files_.empty() ? nullptr : formats::open_filterbank({files_[trial].second});
+    for (std::uint64_t done = 0; done < count; done += values.size()) {
+      values.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kReadSamples, count - done)));
+      if (reader)
+        read_file(*reader, first + done, values);
+      else
+        read_array(trial, first + done, values);
+      use(done, values);
+    }
+  }
+
+ private:
+  void open_folder(const std::string& path) {
+    const auto all = formats::open_filterbank({path});
+    for (const std::string& one : formats::series_in_folder(path).paths)
+      files_.emplace_back(
+          formats::open_filterbank({one})->description().dm_with(core::kDispersionConstant), one);
+    std::sort(files_.begin(), files_.end());
+    for (const auto& [dm, file] : files_) dms_.push_back(dm);
+    tsamp_s_ = all->description().tsamp_s;
+    samples_ = all->description().samples;
+    notes_ = all->remarks();
+    for (const std::string& damage : all->damage().messages) notes_.push_back("Damaged: " + damage);
+    if (samples_ == 0) refuse(path, "no samples");
+  }
+
+  void open_array(const std::string& path) {
+    file_.emplace(path);
     const formats::npy::Header header =
-        formats::npy::parse_header(file_.head(formats::npy::kMaxHeaderBytes), path);
+        formats::npy::parse_header(file_->head(formats::npy::kMaxHeaderBytes), path);
     const nlohmann::json beside = read_sidecar(path);
     if (!beside.is_object() || !beside.contains("dms") || !beside["dms"].is_array() ||
         !beside.contains("tsamp_s") || !beside["tsamp_s"].is_number())
@@ -55,39 +116,25 @@ class Trials {
     read_filled(beside);
   }
 
-  /// Of a step with lost data, what part of each trial's values was filled.
-  struct FilledStep {
-    std::uint64_t first = 0, end = 0;  // samples
-    std::vector<double> fraction;      // [trial]
-  };
-  const std::vector<FilledStep>& filled() const { return filled_; }
-
-  const std::vector<double>& dms() const { return dms_; }
-  std::uint64_t samples() const { return samples_; }
-  double tsamp_s() const { return tsamp_s_; }
-
-  /// Hands over [first, first + count) of a trial in pieces: use(first of the piece, values).
-  template <class Use>
-  void read(std::size_t trial, std::uint64_t first, std::uint64_t count, Use&& use) {
-    std::vector<std::byte> bytes;
-    std::vector<float> values;
-    for (std::uint64_t done = 0; done < count;) {
-      const auto piece =
-          static_cast<std::size_t>(std::min<std::uint64_t>(kReadSamples, count - done));
-      bytes.resize(4 * piece);
-      if (file_.read(offset_ + 4 * (trial * samples_ + first + done), bytes) != bytes.size())
-        refuse(file_.path(), "an array that is cut short");
-      values.resize(piece);
-      for (std::size_t k = 0; k < piece; ++k)
-        values[k] =
-            floats_ ? reinterpret_cast<const float*>(bytes.data())[k]
-                    : static_cast<float>(reinterpret_cast<const std::int32_t*>(bytes.data())[k]);
-      use(done, values);
-      done += piece;
-    }
+  void read_array(std::size_t trial, std::uint64_t first, std::vector<float>& values) {
+    const auto bytes = std::as_writable_bytes(std::span(values));
+    if (file_->read(offset_ + 4 * (trial * samples_ + first), bytes) != bytes.size())
+      refuse(file_->path(), "an array that is cut short");
+    if (floats_) return;
+    for (float& value : values) value = static_cast<float>(std::bit_cast<std::int32_t>(value));
   }
 
- private:
+  static void read_file(formats::FilterbankReader& reader, std::uint64_t first,
+                        std::vector<float>& values) {
+    const formats::FilterbankDescription& d = reader.description();
+    std::vector<std::byte> bytes(values.size() * d.sample_bytes());
+    const std::size_t got = reader.read(first, values.size(), bytes);
+    std::fill(values.begin(), values.end(), std::numeric_limits<float>::quiet_NaN());
+    formats::with_samples(d.delivered, bytes.data(), [&](const auto* from) {
+      for (std::size_t k = 0; k < got; ++k) values[k] = static_cast<float>(from[k]);
+    });
+  }
+
   // Records of before have none; steps of which nothing is known are left out.
   void read_filled(const nlohmann::json& beside) {
     const nlohmann::json segments = beside.value("segments", nlohmann::json());
@@ -115,7 +162,9 @@ class Trials {
         "make both again with `dedisperse`");
   }
 
-  formats::InputFile file_;
+  std::optional<formats::InputFile> file_;             // the array
+  std::vector<std::pair<double, std::string>> files_;  // or DM and name of each trial's
+  std::vector<std::string> notes_;
   std::vector<double> dms_;
   std::vector<FilledStep> filled_;
   double tsamp_s_ = 0;
@@ -186,6 +235,7 @@ figure::Panel trial_picture(const TrialPeaks& found, const Trials& trials, const
   if (even) {
     panel.y.low = dms.front() - step / 2;
     panel.y.high = panel.y.low + step * static_cast<double>(rows.cells * rows.per_cell);
+    if (rows.per_cell > 1) panel.y.low = std::max(panel.y.low, std::min(0.0, dms.front()));
   } else {
     panel.y.label = "trial's DM";
     panel.y.high = static_cast<double>(rows.cells);
@@ -294,6 +344,7 @@ std::optional<figure::Panel> filled_picture(const Trials& trials, const Range& r
 }  // namespace
 
 bool holds_trials(const std::string& path) {
+  if (formats::is_folder_of_series(path)) return true;
   if (!path.ends_with(".npy")) return false;
   try {
     const nlohmann::json beside = read_sidecar(path);
@@ -321,9 +372,12 @@ Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
                                        grouped(trials.dms().size()), trials.dms().front(),
                                        trials.dms().back())},
                 {"samples", grouped(trials.samples()) + " of " + in_seconds(trials.tsamp_s())}};
-  const figure::Panel picture = trial_picture(found, trials, rows, time);
-  if (trials.dms().size() > 1) made.panels.push_back(picture);
-  if (auto filled = filled_picture(trials, range, rows, columns, picture)) {
+  figure::Panel picture = trial_picture(found, trials, rows, time);
+  auto filled = filled_picture(trials, range, rows, columns, picture);
+  cut_below_zero(picture);
+  if (trials.dms().size() > 1) made.panels.push_back(std::move(picture));
+  if (filled) {
+    cut_below_zero(*filled);
     made.facts.push_back({"lost data", fmt::format("filled in {:.3g} s", filled_s(trials, range))});
     made.panels.push_back(std::move(*filled));
   }
@@ -332,10 +386,12 @@ Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
     figure::Panel peaks{"Largest sample of each trial", axis("DM", "pc cm\u207b\u00b3"),
                         axis("deviation from the mean", "sigma")};
     figure::fit_axis(peaks.x, trials.dms());
+    peaks.x.low = std::max(peaks.x.low, std::min(0.0, trials.dms().front()));
     figure::fit_axis(peaks.y, found.peak);
     peaks.lines.push_back({"", figure::Style::line, trials.dms(), found.peak});
     made.panels.push_back(std::move(peaks));
   }
+  made.notes = trials.notes();
   const std::string note = averaged_note(columns.per_cell, 1);
   if (!note.empty()) made.notes.push_back(note);
   return made;

@@ -11,6 +11,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/few_samples.h"
 #include "tautline/formats/input_name.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/pipeline/plot/kinds.h"
@@ -31,8 +32,8 @@ constexpr double kMostlyGaps =
 // A carrier in a few channels would leave all others black.
 constexpr double kScaleQuantile = 0.95;
 
-// Mean over times and channels of the amplitude of every baseline, and of the same over the geometric mean of both
-// autocorrelations where there are any.
+// Mean over times and channels, weighted by counts, of the amplitude of every baseline, and of the same over the
+// geometric mean of both autocorrelations where there are any.
 class Matrix {
  public:
   explicit Matrix(std::size_t inputs)
@@ -66,8 +67,9 @@ class Matrix {
     if (b == 0 || first_) normalised_ = level > 0;
     first_ = false;
     if (normalised_ && !(level > 0)) return;
-    sums_[b] += normalised_ ? amplitude / level : amplitude;
-    counts_[b] += 1;
+    const auto count = static_cast<double>(one.counts(channel, b));
+    sums_[b] += count * (normalised_ ? amplitude / level : amplitude);
+    counts_[b] += count;
   }
 
   std::size_t inputs_;
@@ -163,7 +165,8 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     return core::seconds_between(middles[0], middles[k]) + (lengths[0] - lengths[k]) / 2;
   };
   std::vector<std::size_t> taken;
-  double end = -INFINITY, first = INFINITY, recorded = 0, shortest = INFINITY;
+  std::vector<double> taken_s;  // their lengths
+  double end = -INFINITY, first = INFINITY, last_middle = -INFINITY, recorded = 0;
   double next_middle = INFINITY;  // behind the start
   for (std::size_t k = 0; k < middles.size(); ++k) {
     const double middle = start_s(k) + lengths[k] / 2;
@@ -173,8 +176,9 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     taken.push_back(k);
     first = std::min(first, start_s(k));
     end = std::max(end, start_s(k) + lengths[k]);
+    last_middle = std::max(last_middle, middle);
     recorded += lengths[k];
-    shortest = std::min(shortest, lengths[k]);
+    taken_s.push_back(lengths[k]);
   }
   if (taken.empty() && std::isfinite(next_middle))
     throw core::Error(core::ErrorKind::config, "duration_s", fmt::format("{} s", config.duration_s),
@@ -195,13 +199,14 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
         columns.axis.names.push_back(core::to_iso(middles[taken[t]]).substr(11, 8));
     }
   } else {
-    const auto steps =
-        static_cast<std::uint64_t>(std::max(1.0, std::round((end - first) / shortest)));
-    const Binning binning = Binning::of(steps, config.columns);
+    // The median: the last integration may be shorter than the others.
+    const auto median = taken_s.begin() + static_cast<std::ptrdiff_t>(taken_s.size() / 2);
+    std::nth_element(taken_s.begin(), median, taken_s.end());
+    const Binning binning = Binning::of(
+        static_cast<std::uint64_t>((last_middle - first) / *median) + 1, config.columns);
     columns.count = binning.cells;
     double scale = 1;
-    const double cell_s =
-        (end - first) / static_cast<double>(steps) * static_cast<double>(binning.per_cell);
+    const double cell_s = *median * static_cast<double>(binning.per_cell);
     columns.axis = time_axis(first, cell_s * static_cast<double>(binning.cells), scale);
     for (const std::size_t k : taken)
       columns.of[k] = std::min(
@@ -252,17 +257,19 @@ struct Fringes {
   Means cells, spectrum, series;
 };
 
+// Weighted by counts; means of few samples beside the fullest are left out.
 class ComplexMeans {
  public:
   explicit ComplexMeans(std::size_t count) : sums_(count), counts_(count) {}
-  void add(std::size_t k, std::complex<double> value) {
-    sums_[k] += value;
-    counts_[k] += 1;
+  void add(std::size_t k, std::complex<double> value, double count) {
+    sums_[k] += count * value;
+    counts_[k] += count;
   }
   Means means() const {
+    const double fullest = *std::max_element(counts_.begin(), counts_.end());
     Means made(sums_.size(), std::numeric_limits<double>::quiet_NaN());
     for (std::size_t k = 0; k < made.size(); ++k)
-      if (counts_[k] > 0) made[k] = sums_[k] / counts_[k];
+      if (formats::says_something(counts_[k], fullest)) made[k] = sums_[k] / counts_[k];
     return made;
   }
 
@@ -285,9 +292,10 @@ Fringes read_fringes(formats::VisibilityReader& reader, const Baseline& baseline
       const std::complex<double> value(one.visibilities(c, b));
       if (one.counts(c, b) == 0 || !std::isfinite(std::abs(value))) continue;
       const std::size_t row = frequencies.row_of[c];
-      cells.add(row * f.columns + columns.of[k], value);
-      spectrum.add(row, value);
-      series.add(columns.of[k], value);
+      const auto count = static_cast<double>(one.counts(c, b));
+      cells.add(row * f.columns + columns.of[k], value, count);
+      spectrum.add(row, value, count);
+      series.add(columns.of[k], value, count);
     }
     run.at(0.5 + 0.5 * static_cast<double>(k + 1) / static_cast<double>(reader.integrations()));
   }
@@ -352,7 +360,9 @@ figure::Panel matrix_panel(const formats::ArrayLayout& array, const Matrix& matr
   figure::Axis one = axis("input", "", 0, static_cast<double>(binning.cells));
   for (std::size_t k = 0; k < inputs; k += binning.per_cell)
     one.names.push_back(formats::input_name(array, k));
-  figure::Panel panel{"Strength of every baseline", one, one};
+  figure::Panel panel{
+      array.antennas.size() > 1 ? "Strength of every baseline" : "Strength of every pair of inputs",
+      one, one};
   panel.tall = true;
   panel.image.rows = panel.image.columns = binning.cells;
   panel.image.colour = matrix.normalised() ? axis("correlation coefficient", "")
@@ -377,6 +387,9 @@ Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
   const Fringes f = read_fringes(*reader, baseline, columns, frequencies, run);
   const std::string name = formats::input_name(d.array, baseline.first) + "\u2013" +
                            formats::input_name(d.array, baseline.second);
+  // The feeds of one antenna, or an input with itself, are no baseline.
+  const bool pair =
+      d.array.inputs[baseline.first].antenna != d.array.inputs[baseline.second].antenna;
   Figure made{name_of(config.input)};
   made.facts = {{"inputs", grouped(d.array.inputs.size())},
                 {"channels", fmt::format("{} of {}", grouped(d.channel_hz.size()),
@@ -384,9 +397,10 @@ Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
                 {"integrations", fmt::format("{} of {}", grouped(reader->integrations()),
                                              in_seconds(d.integration_s))},
                 {"first", core::to_iso(reader->middles().front()) + " UTC"},
-                {"baseline", name + (config.baseline.empty() ? ", the strongest" : "")}};
+                {pair ? "baseline" : "product",
+                 name + (pair && config.baseline.empty() ? ", the strongest" : "")}};
   if (d.phase_centre.tracked) made.facts.push_back({"phase centre", d.phase_centre.name});
-  const std::string of = " of baseline " + name;
+  const std::string of = (pair ? " of baseline " : " of ") + name;
   made.panels.push_back(
       picture("Amplitude" + of, f, amplitudes(f.cells), columns, frequencies, false));
   made.panels.push_back(picture("Phase" + of, f, phases(f.cells), columns, frequencies, true));

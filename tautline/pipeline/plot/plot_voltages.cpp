@@ -202,42 +202,82 @@ formats::ArrayLayout array_of(const core::VoltageDescription& d) {
   return formats::unknown_array(d.inputs() / feeds, feeds);
 }
 
-// Marks the ranges of time in which one of the inputs has no data, and says which inputs these are.
+/// Cells of time, [first, end), in which the same inputs have no data.
+struct Missing {
+  std::size_t first = 0, end = 0;
+  std::vector<std::size_t> inputs;
+};
+
+std::vector<Missing> missing_cells(const PowerMeans& m) {
+  std::vector<Missing> found;
+  for (std::size_t cell = 0; cell < m.time.cells; ++cell) {
+    std::vector<std::size_t> inputs;
+    for (std::size_t input = 0; input < m.inputs; ++input)
+      if (!m.seen[input * m.time.cells + cell]) inputs.push_back(input);
+    if (inputs.empty()) continue;
+    if (!found.empty() && found.back().end == cell && found.back().inputs == inputs)
+      ++found.back().end;
+    else
+      found.push_back({cell, cell + 1, std::move(inputs)});
+  }
+  return found;
+}
+
+std::string names_of(const std::vector<std::size_t>& inputs, const formats::ArrayLayout& array) {
+  if (inputs.size() == array.inputs.size() && inputs.size() > 1) return "all inputs";
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < std::min(inputs.size(), kMostInputs); ++k)
+    names.push_back(formats::input_name(array, inputs[k]));
+  const std::size_t more = inputs.size() - names.size();
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {}", core::counted(more, "more input")) : "");
+}
+
+// Marks the ranges of time in which one of the inputs has no data, and says which inputs these are, and when, where they
+// are not always the same or hardly seen.
 void mark_missing(const PowerMeans& m, const formats::ArrayLayout& array, figure::Panel& panel,
                   std::vector<std::string>& notes) {
-  const std::size_t cells = m.time.cells;
-  std::vector<bool> missing(cells + 1, false);
-  std::vector<std::string> names;
-  std::size_t inputs = 0;
-  for (std::size_t input = 0; input < m.inputs; ++input) {
-    bool stops = false;
-    for (std::size_t cell = 0; cell < cells; ++cell)
-      if (!m.seen[input * cells + cell]) missing[cell] = stops = true;
-    if (!stops) continue;
-    if (++inputs <= kMostInputs) names.push_back(formats::input_name(array, input));
+  constexpr std::size_t kMostNamed = 4;
+  constexpr double kHardlySeen = 1.0 / 300;  // of the axis: some pixels
+  const std::vector<Missing> missing = missing_cells(m);
+  if (missing.empty()) return;
+  const double step = (panel.x.high - panel.x.low) / static_cast<double>(m.time.cells);
+  std::vector<std::string> texts;
+  for (const Missing& one : missing) {
+    const double low = panel.x.low + static_cast<double>(one.first) * step,
+                 high = panel.x.low + static_cast<double>(one.end) * step;
+    if (!panel.empty.empty() && panel.empty.back().second == low)
+      panel.empty.back().second = high;
+    else
+      panel.empty.emplace_back(low, high);
+    if (texts.size() < kMostNamed)
+      texts.push_back(fmt::format("{} from {:.6g} to {:.6g} {}", names_of(one.inputs, array), low,
+                                  high, panel.x.unit));
   }
-  const double step = (panel.x.high - panel.x.low) / static_cast<double>(cells);
-  for (std::size_t cell = 0, first = 0; cell <= cells; ++cell) {
-    if (missing[cell]) continue;
-    if (first < cell)
-      panel.empty.emplace_back(panel.x.low + static_cast<double>(first) * step,
-                               panel.x.low + static_cast<double>(cell) * step);
-    first = cell + 1;
-  }
-  if (inputs == 0) return;
-  const std::string which =
-      inputs == m.inputs && inputs > 1 ? "all inputs" : fmt::format("{}", fmt::join(names, ", "));
-  notes.push_back(
-      fmt::format("Grey: no data of {}{}.", which,
-                  inputs > names.size() && inputs < m.inputs
-                      ? fmt::format(" and {} more", core::counted(inputs - names.size(), "input"))
-                      : ""));
+  const bool same = std::all_of(missing.begin(), missing.end(), [&](const Missing& one) {
+    return one.inputs == missing.front().inputs;
+  });
+  const bool seen = std::any_of(panel.empty.begin(), panel.empty.end(), [&](const auto& range) {
+    return range.second - range.first >= kHardlySeen * (panel.x.high - panel.x.low);
+  });
+  if (same && seen)
+    texts = {names_of(missing.front().inputs, array)};
+  else if (missing.size() > texts.size())
+    texts.push_back(
+        fmt::format("and so on, {} in all", core::counted(missing.size(), "stretch", "stretches")));
+  notes.push_back(fmt::format("{} of {}.",
+                              seen ? "Grey: no data" : "No data, too briefly to be seen as grey,",
+                              fmt::join(texts, "; ")));
 }
 
 figure::Panel power_panel(const PowerMeans& m, const figure::Axis& time, double level,
                           const formats::ArrayLayout& array, std::vector<std::string>& notes) {
   figure::Panel panel{"Power of each input", time, axis("power", "dB of the mean")};
   const double step = (time.high - time.low) / static_cast<double>(m.time.cells);
+  double fullest = 0;
+  for (std::size_t input = 0; input < m.trace.rows(); ++input)
+    for (std::size_t cell = 0; cell < m.time.cells; ++cell)
+      fullest = std::max(fullest, m.trace.count(input, cell));
   std::vector<double> all;
   for (std::size_t input = 0; input < m.trace.rows(); ++input) {
     figure::Line line;
@@ -245,8 +285,9 @@ figure::Panel power_panel(const PowerMeans& m, const figure::Axis& time, double 
     for (std::size_t cell = 0; cell < m.time.cells; ++cell) {
       line.x.push_back(time.low + (static_cast<double>(cell) + 0.5) * step);
       line.y.push_back(decibels(m.trace.mean(input, cell), level));
+      // Few spectra, as at the end, scatter more than the others: they do not choose the range.
+      if (m.trace.count(input, cell) >= fullest / 10) all.push_back(line.y.back());
     }
-    all.insert(all.end(), line.y.begin(), line.y.end());
     panel.lines.push_back(std::move(line));
   }
   figure::fit_axis(panel.y, all);
@@ -310,8 +351,8 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
       {"format", core::to_string(d.format)},
       {"inputs", fmt::format("{} of {}", d.inputs(), core::counted(d.antennas, "antenna"))},
       {"rate", in_hertz(d.rate_hz.value())},
-      {"centre", in_hertz(d.centre_hz)},
-      {"start", core::to_iso(d.start) + " UTC"}};
+      {"centre", d.centre_hz == 0 ? "not known" : in_hertz(d.centre_hz)},
+      {"start", core::is_known_start(d.start) ? core::to_iso(d.start) + " UTC" : "not known"}};
   made.panels.push_back(std::move(picture));
   const formats::ArrayLayout array = array_of(d);
   made.panels.push_back(power_panel(m, time, level, array, made.notes));

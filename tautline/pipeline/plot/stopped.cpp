@@ -9,6 +9,7 @@ namespace tautline::pipeline::plot {
 
 void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
                 std::vector<std::string>& notes) {
+  constexpr std::size_t kNamed = 8;
   std::vector<std::string> names;
   for (const CountLine& line : lines) {
     auto stops = stopped_steps(line.counts, lines.size());
@@ -21,6 +22,11 @@ void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
       if (std::find(panel.empty.begin(), panel.empty.end(), range) == panel.empty.end())
         panel.empty.push_back(range);
     }
+  }
+  if (names.size() > kNamed) {
+    const std::size_t more = names.size() - kNamed;
+    names.resize(kNamed);
+    names.back() += fmt::format(" and {} more", more);
   }
   if (!names.empty())
     notes.push_back(fmt::format("Grey: the counts of {} stop.", fmt::join(names, ", ")));

@@ -29,8 +29,13 @@ constexpr std::size_t kProductsAPlace = 6, kFewestPlaces = 16;
 
 class Chooser {
  public:
-  Chooser(const formats::ArrayLayout& array, const formats::Integration& first, std::size_t most)
-      : array_(array), first_(first), most_(most) {
+  Chooser(const formats::VisibilityDescription& description, const formats::Integration& first,
+          std::size_t most)
+      : array_(description.array),
+        flagged_(description.flagged_channels),
+        first_(first),
+        most_(most),
+        full_count_(static_cast<double>(description.nominal_count)) {
     collect();
   }
 
@@ -90,8 +95,17 @@ class Chooser {
       }
   }
 
+  // Coefficients of few spectra are large whatever was received: what noise does not make is compared.
   double strength(std::size_t i, std::size_t j) const {
-    return fringe_coefficient(first_, i, j, places_);
+    const std::size_t channels = first_.counts.extent(0);
+    const std::size_t step = std::max<std::size_t>(1, channels / places_);
+    double counted = 0;
+    std::size_t looked_at = 0;
+    for (std::size_t channel = 0; channel < channels; channel += step, ++looked_at)
+      if (!std::ranges::binary_search(flagged_, channel))
+        counted += static_cast<double>(first_.counts(channel, core::baseline_index(i, j)));
+    return fringe_coefficient(first_, i, j, places_, flagged_) *
+           std::sqrt(counted / static_cast<double>(looked_at) / full_count_);
   }
 
   bool full() const { return choice_.baselines.size() >= most_; }
@@ -168,8 +182,10 @@ class Chooser {
   }
 
   const formats::ArrayLayout& array_;
+  const std::vector<std::size_t>& flagged_;
   const formats::Integration& first_;
   std::size_t most_, places_ = kFewestPlaces;
+  double full_count_;
   std::vector<RankedBaseline> same_feed_, cross_hand_;
   BaselineChoice choice_;
 };
@@ -177,14 +193,15 @@ class Chooser {
 }  // namespace
 
 double fringe_coefficient(const formats::Integration& integration, std::size_t i, std::size_t j,
-                          std::size_t places) {
+                          std::size_t places, const std::vector<std::size_t>& flagged) {
   const auto& visibilities = integration.visibilities;
   const std::size_t channels = visibilities.extent(0);
   const auto coefficient = [&](std::size_t channel) -> std::optional<std::complex<double>> {
     const double power = double{visibilities(channel, core::baseline_index(i, i)).real()} *
                          double{visibilities(channel, core::baseline_index(j, j)).real()};
     const std::complex<double> value = visibilities(channel, core::baseline_index(i, j));
-    if (!(power > 0) || !std::isfinite(power) || !std::isfinite(std::abs(value)))
+    if (!(power > 0) || !std::isfinite(power) || !std::isfinite(std::abs(value)) ||
+        std::ranges::binary_search(flagged, channel))
       return std::nullopt;
     return value / std::sqrt(power);
   };
@@ -201,10 +218,10 @@ double fringe_coefficient(const formats::Integration& integration, std::size_t i
   return used == 0 ? 0 : std::sqrt(std::abs(sum) / static_cast<double>(used));
 }
 
-BaselineChoice choose_baselines(const formats::ArrayLayout& array,
+BaselineChoice choose_baselines(const formats::VisibilityDescription& description,
                                 const formats::Integration& first, std::size_t most,
                                 std::size_t closure_antennas) {
-  return Chooser(array, first, most).run(closure_antennas);
+  return Chooser(description, first, most).run(closure_antennas);
 }
 
 }  // namespace tautline::pipeline::report

@@ -15,7 +15,7 @@ namespace tautline::pipeline::report {
 struct KeptBaseline {
   std::size_t first = 0, second = 0;  ///< inputs, first < second
   double length_m = 0;                ///< 0 when positions are unknown
-  double strength = 0;                ///< fringe_coefficient() in the first integration
+  double strength = 0;  ///< fringe_coefficient() x sqrt(valid fraction) in the given integration
   std::vector<std::string>
       reasons;  ///< "strongest", "shortest", "longest", "closure", "cross-hand", "other"
 };
@@ -32,16 +32,16 @@ struct BaselineChoice {
 };
 
 /// At most `most` baselines: those that close the triangles of `closure_antennas` antennas, then in
-/// turn the strongest, the shortest and the longest between the same feeds of two antennas, as the
-/// first integration shows them. Small arrays are kept whole. Deterministic.
-BaselineChoice choose_baselines(const formats::ArrayLayout& array,
-                                const formats::Integration& first, std::size_t most,
+/// turn the strongest, the shortest and the longest between the same feeds of two antennas, as this
+/// integration shows them. Small arrays are kept whole. Deterministic.
+BaselineChoice choose_baselines(const formats::VisibilityDescription& description,
+                                const formats::Integration& integration, std::size_t most,
                                 std::size_t closure_antennas);
 
 /// Root of |mean of r(c + 1) conj(r(c))| over neighbouring channels c, r = V(i, j) / sqrt(V(i, i) V(j, j)), at some
 /// `places` (1 or more) spread over the band: a fringe counts whole whatever its delay, noise averages away, and a tone
-/// in one channel counts little.
+/// in one channel counts little. `flagged` channels, ascending, are left out.
 double fringe_coefficient(const formats::Integration& integration, std::size_t i, std::size_t j,
-                          std::size_t places);
+                          std::size_t places, const std::vector<std::size_t>& flagged = {});
 
 }  // namespace tautline::pipeline::report

@@ -92,13 +92,14 @@ void encode_visibilities(const VisibilityDigest& digest, std::size_t time,
   for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b) {
     float largest = 0;
     for (std::size_t bin = 0; bin < bins; ++bin) {
+      if (!digest.present(time, b, bin)) continue;
       const std::complex<float> value = digest.visibility(time, b, bin);
       largest = std::max({largest, std::abs(value.real()), std::abs(value.imag())});
     }
     const float scale = largest > 0 ? largest / kFullScale : 1;
     scales.push_back(scale);
     for (std::size_t bin = 0; bin < bins; ++bin) {
-      const bool present = digest.weight(time, b, bin) > 0;
+      const bool present = digest.present(time, b, bin);
       const std::complex<float> value = digest.visibility(time, b, bin) / scale;
       const auto code = [](float part) {
         return static_cast<std::int16_t>(std::clamp(std::round(part), -kFullScale, kFullScale));
@@ -176,7 +177,7 @@ std::string integrations_message(const VisibilityDigest& digest, std::size_t fir
   std::vector<double> start_s, end_s;
   std::vector<std::int32_t> integrations;
   std::vector<std::int16_t> visibilities;
-  std::vector<float> power, scales, expected, bispectra;
+  std::vector<float> power, scales, fractions, expected, bispectra;
   std::vector<std::uint8_t> valid;
   for (std::size_t time = first; time < first + count; ++time) {
     const TimeCell& cell = digest.times()[time];
@@ -185,6 +186,8 @@ std::string integrations_message(const VisibilityDigest& digest, std::size_t fir
     expected.push_back(static_cast<float>(cell.expected));
     integrations.push_back(static_cast<std::int32_t>(cell.integrations));
     encode_visibilities(digest, time, visibilities, scales);
+    for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b)
+      fractions.push_back(static_cast<float>(digest.fraction(time, b)));
     for (std::size_t input = 0; input < inputs; ++input) {
       power.push_back(static_cast<float>(digest.power(time, input)));
       valid.push_back(fraction_code(digest.valid(time, input)));
@@ -200,6 +203,7 @@ std::string integrations_message(const VisibilityDigest& digest, std::size_t fir
                   {"expected", base64(expected)},
                   {"integrations", base64(integrations)},
                   {"scales", base64(scales)},
+                  {"fractions", base64(fractions)},
                   {"visibilities", base64(visibilities)},
                   {"power", base64(power)},
                   {"valid", base64(valid)},

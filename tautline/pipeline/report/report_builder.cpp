@@ -8,8 +8,11 @@
 namespace tautline::pipeline::report {
 
 ReportBuilder::ReportBuilder(std::string path, const formats::VisibilityDescription& description,
-                             bool overwrite, DigestLimits limits)
-    : path_(std::move(path)), overwrite_(overwrite), digest_(description, limits) {
+                             bool overwrite, DigestLimits limits, core::FieldWords words)
+    : path_(std::move(path)),
+      overwrite_(overwrite),
+      words_(std::move(words)),
+      digest_(description, limits) {
   // An hour's run must not end in a refusal that was known at its start.
   formats::refuse_existing(path_, overwrite_);
   for (const auto& [key, value] : description.extra) status_.facts.emplace_back(key, value);
@@ -32,8 +35,8 @@ void ReportBuilder::set_at_ends(std::vector<double> at_ends) {
   status_.at_ends = std::move(at_ends);
 }
 
-void ReportBuilder::add_warning(std::string message) {
-  status_.warnings.push_back(std::move(message));
+void ReportBuilder::add_warning(const std::string& message) {
+  status_.warnings.push_back(core::said_in(words_, message));
 }
 
 void ReportBuilder::finish() {

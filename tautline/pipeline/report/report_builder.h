@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/field_words.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/report/messages.h"
 #include "tautline/pipeline/report/visibility_digest.h"
@@ -16,10 +17,10 @@ namespace tautline::pipeline::report {
 /// destroyed before that, it leaves nothing.
 class ReportBuilder : public formats::VisibilityWriter {
  public:
-  /// Throws Error(config) as VisibilityDigest does, and Error(io) when `path` exists and
-  /// `overwrite` is false.
+  /// The page's warnings are in `words`. Throws Error(config) as VisibilityDigest does, and Error(io) when `path`
+  /// exists and `overwrite` is false.
   ReportBuilder(std::string path, const formats::VisibilityDescription& description, bool overwrite,
-                DigestLimits limits = {});
+                DigestLimits limits = {}, core::FieldWords words = {});
 
   void write(const formats::Integration& integration) override;
   void add_extra(const std::string& key, const std::string& value) override;
@@ -30,13 +31,14 @@ class ReportBuilder : public formats::VisibilityWriter {
   /// The shares of samples, per input, that are at the ends of their range in the input; empty: not known.
   void set_at_ends(std::vector<double> at_ends);
   /// Damage in the input, losses: shown at the top of the page.
-  void add_warning(std::string message);
+  void add_warning(const std::string& message);
 
   const VisibilityDigest& digest() const { return digest_; }
 
  private:
   std::string path_;
   bool overwrite_;
+  core::FieldWords words_;
   VisibilityDigest digest_;
   RunStatus status_;
 };

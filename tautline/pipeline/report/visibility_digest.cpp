@@ -8,6 +8,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/few_samples.h"
 
 namespace tautline::pipeline::report {
 namespace {
@@ -34,6 +35,46 @@ void merge_rows(std::vector<T>& values, std::size_t row, const std::vector<std::
       values[group * row + k] = sum;
     }
   values.resize((first.size() - 1) * row);
+}
+
+constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
+
+/// [time][item][row] after another choice of items: `from` has the place that each had, or kNotThere.
+template <class T>
+void rearrange(std::vector<T>& values, std::size_t times, std::size_t items, std::size_t row,
+               const std::vector<std::size_t>& from) {
+  std::vector<T> moved;
+  moved.reserve(values.capacity());
+  moved.resize(times * from.size() * row);
+  for (std::size_t time = 0; time < times; ++time)
+    for (std::size_t k = 0; k < from.size(); ++k)
+      if (from[k] != kNotThere)
+        std::copy_n(&values[(time * items + from[k]) * row], row,
+                    &moved[(time * from.size() + k) * row]);
+  values = std::move(moved);
+}
+
+/// The places in `before` of each of `now`, by `same`.
+template <class T, class Same>
+std::vector<std::size_t> places_in(const std::vector<T>& before, const std::vector<T>& now,
+                                   const Same& same) {
+  std::vector<std::size_t> places;
+  for (const T& one : now) {
+    const auto found =
+        std::ranges::find_if(before, [&](const T& other) { return same(one, other); });
+    places.push_back(found == before.end() ? kNotThere
+                                           : static_cast<std::size_t>(found - before.begin()));
+  }
+  return places;
+}
+
+/// Valid samples of all inputs.
+std::int64_t counts_of(const formats::Integration& integration, std::size_t inputs) {
+  std::int64_t sum = 0;
+  for (std::size_t channel = 0; channel < integration.counts.extent(0); ++channel)
+    for (std::size_t input = 0; input < inputs; ++input)
+      sum += integration.counts(channel, core::baseline_index(input, input));
+  return sum;
 }
 
 /// Sums of fractions are rounded; no run is long enough to miss less than this.
@@ -93,8 +134,9 @@ std::size_t VisibilityDigest::bytes() const {
 }
 
 void VisibilityDigest::begin(const formats::Integration& first) {
-  choice_ =
-      choose_baselines(description_.array, first, limits_.baselines, limits_.closure_antennas);
+  choice_ = choose_baselines(description_, first, limits_.baselines, limits_.closure_antennas);
+  chosen_counts_ = counts_of(first, inputs());
+  choices_ = 1;
   start_middle_ = first.middle;
   start_half_s_ = first.integration_s / 2;
   start_unix_s_ = core::seconds_between(core::Instant{}, first.middle) - start_half_s_;
@@ -108,6 +150,29 @@ void VisibilityDigest::begin(const formats::Integration& first) {
   closure_spectrum_.assign(choice_.triangles.size() * channel_bins_.bins, 0);
 }
 
+// The integration by which the baselines were chosen may have lost most of its samples: one with more than twice as many
+// chooses again. What came before of baselines that were not kept is missing.
+void VisibilityDigest::choose_anew(const formats::Integration& integration) {
+  const std::int64_t counts = counts_of(integration, inputs());
+  if (counts / 2 <= chosen_counts_) return;
+  chosen_counts_ = counts;
+  ++choices_;
+  const BaselineChoice before = std::exchange(
+      choice_,
+      choose_baselines(description_, integration, limits_.baselines, limits_.closure_antennas));
+  const auto baselines = places_in(
+      before.baselines, choice_.baselines,
+      [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; });
+  const auto triangles =
+      places_in(before.triangles, choice_.triangles,
+                [](const auto& a, const auto& b) { return a.inputs == b.inputs; });
+  const std::size_t times = times_.size(), bins = channel_bins_.bins;
+  rearrange(visibility_sum_, times, before.baselines.size(), bins, baselines);
+  rearrange(visibility_weight_, times, before.baselines.size(), bins, baselines);
+  rearrange(bispectrum_sum_, times, before.triangles.size(), 1, triangles);
+  rearrange(closure_spectrum_, 1, before.triangles.size(), bins, triangles);
+}
+
 void VisibilityDigest::open_cell(double start_s) {
   if (times_.size() == limits_.times) merge_pairs();
   times_.push_back({start_s, start_s, 0, 0});
@@ -117,6 +182,10 @@ void VisibilityDigest::open_cell(double start_s) {
   power_sum_.resize(times_.size() * inputs());
   valid_sum_.resize(times_.size() * inputs());
   bispectrum_sum_.resize(times_.size() * choice_.triangles.size());
+}
+
+bool VisibilityDigest::flagged(std::size_t channel) const {
+  return std::ranges::binary_search(description_.flagged_channels, channel);
 }
 
 bool VisibilityDigest::gap_before(double start_s) const {
@@ -150,6 +219,7 @@ void VisibilityDigest::merge_pairs() {
       merged.integrations += times_[from].integrations;
     }
     times_[group] = merged;
+    longest_expected_ = std::max(longest_expected_, merged.expected);
   }
   times_.resize(first.size() - 1);
   merge_rows(visibility_sum_, choice_.baselines.size() * channel_bins_.bins, first);
@@ -172,7 +242,7 @@ void VisibilityDigest::add(const formats::Integration& integration) {
                             integration.visibilities.extent(1), integration.counts.extent(0),
                             integration.counts.extent(1)),
                 fmt::format("{} channels x {} baselines", channels, baselines));
-  if (integrations_ == 0) begin(integration);
+  integrations_ == 0 ? begin(integration) : choose_anew(integration);
 
   const double middle_s = core::seconds_between(start_middle_, integration.middle) + start_half_s_;
   const double start_s = middle_s - integration.integration_s / 2;
@@ -184,6 +254,7 @@ void VisibilityDigest::add(const formats::Integration& integration) {
   cell.end_s = middle_s + integration.integration_s / 2;
   cell.expected += expected;
   cell.integrations += 1;
+  longest_expected_ = std::max(longest_expected_, cell.expected);
   integrations_ += 1;
   covered_s_ += integration.integration_s;
   expected_total_ += expected;
@@ -201,7 +272,7 @@ void VisibilityDigest::add_baselines(const formats::Integration& integration) {
       const std::complex<float> value = integration.visibilities(channel, packed);
       const auto weight =
           static_cast<float>(static_cast<double>(integration.counts(channel, packed)) / full);
-      if (!(weight > 0) || !finite(value)) continue;
+      if (!(weight > 0) || !finite(value) || flagged(channel)) continue;
       const std::size_t cell = cell_of(times_.size() - 1, b, channel_bins_.bin_of(channel));
       visibility_sum_[cell] += value * weight;
       visibility_weight_[cell] += weight;
@@ -220,7 +291,7 @@ void VisibilityDigest::add_inputs(const formats::Integration& integration, doubl
       const std::size_t packed = core::baseline_index(input, input);
       const std::complex<float> value = integration.visibilities(channel, packed);
       const double weight = static_cast<double>(integration.counts(channel, packed)) / full;
-      if (!(weight > 0)) continue;
+      if (!(weight > 0) || flagged(channel)) continue;
       if (!finite(value)) {
         ++values_not_finite_;
         continue;
@@ -235,23 +306,26 @@ void VisibilityDigest::add_inputs(const formats::Integration& integration, doubl
 
 void VisibilityDigest::add_closures(const formats::Integration& integration) {
   const auto& visibilities = integration.visibilities;
+  const auto full = static_cast<double>(description_.nominal_count);
   for (std::size_t t = 0; t < choice_.triangles.size(); ++t) {
     const auto [a, b, c] = choice_.triangles[t].inputs;
     for (std::size_t channel = 0; channel < channel_bins_.channels; ++channel) {
       const auto value = [&](std::size_t second, std::size_t first) {
         return std::complex<double>(visibilities(channel, core::baseline_index(second, first)));
       };
-      const auto counted = [&](std::size_t second, std::size_t first) {
-        return integration.counts(channel, core::baseline_index(second, first)) > 0;
+      const auto count = [&](std::size_t second, std::size_t first) {
+        return integration.counts(channel, core::baseline_index(second, first));
       };
-      if (!counted(b, a) || !counted(c, b) || !counted(c, a)) continue;
+      const std::int64_t fewest = std::min({count(b, a), count(c, b), count(c, a)});
+      if (fewest <= 0 || flagged(channel)) continue;
+      const double weight = static_cast<double>(fewest) / full;
       const double power = value(a, a).real() * value(b, b).real() * value(c, c).real();
       if (!(power > 0)) continue;
       const std::complex<double> product =
           value(b, a) * value(c, b) * std::conj(value(c, a)) / power;
       if (!std::isfinite(product.real()) || !std::isfinite(product.imag())) continue;
-      bispectrum_sum_[(times_.size() - 1) * choice_.triangles.size() + t] += product;
-      closure_spectrum_[t * channel_bins_.bins + channel_bins_.bin_of(channel)] += product;
+      bispectrum_sum_[(times_.size() - 1) * choice_.triangles.size() + t] += weight * product;
+      closure_spectrum_[t * channel_bins_.bins + channel_bins_.bin_of(channel)] += weight * product;
     }
   }
 }
@@ -272,15 +346,40 @@ std::complex<float> VisibilityDigest::visibility(std::size_t time, std::size_t b
 }
 
 double VisibilityDigest::weight(std::size_t time, std::size_t baseline, std::size_t bin) const {
-  const std::size_t first = bin * channel_bins_.per_bin;
-  const std::size_t members = std::min(channel_bins_.per_bin, channel_bins_.channels - first);
-  return double{visibility_weight_[cell_of(time, baseline, bin)]} /
-         (times_[time].expected * static_cast<double>(members));
+  return double{visibility_weight_[cell_of(time, baseline, bin)]} / expected(time, bin);
+}
+
+std::size_t VisibilityDigest::members(std::size_t bin) const {
+  return std::min(channel_bins_.per_bin, channel_bins_.channels - bin * channel_bins_.per_bin);
+}
+
+double VisibilityDigest::expected(std::size_t time, std::size_t bin) const {
+  return times_[time].expected * static_cast<double>(members(bin));
+}
+
+bool VisibilityDigest::present(std::size_t time, std::size_t baseline, std::size_t bin) const {
+  const auto full = static_cast<double>(description_.nominal_count);
+  return formats::says_something(double{visibility_weight_[cell_of(time, baseline, bin)]} * full,
+                                 longest_expected_ * static_cast<double>(members(bin)) * full);
+}
+
+double VisibilityDigest::fraction(std::size_t time, std::size_t baseline) const {
+  double valid = 0, whole = 0;
+  for (std::size_t bin = 0; bin < channel_bins_.bins; ++bin) {
+    if (!present(time, baseline, bin)) continue;
+    valid += double{visibility_weight_[cell_of(time, baseline, bin)]};
+    whole += expected(time, bin);
+  }
+  return whole > 0 ? valid / whole : 0;
 }
 
 double VisibilityDigest::power(std::size_t time, std::size_t input) const {
   const double weight = valid_sum_[time * inputs() + input];
-  return weight > 0 ? power_sum_[time * inputs() + input] / weight : 0;
+  const auto full = static_cast<double>(description_.nominal_count),
+             channels = static_cast<double>(channel_bins_.channels);
+  return formats::says_something(weight * full, longest_expected_ * channels * full)
+             ? power_sum_[time * inputs() + input] / weight
+             : 0;
 }
 
 double VisibilityDigest::valid(std::size_t time, std::size_t input) const {

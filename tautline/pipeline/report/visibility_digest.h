@@ -66,12 +66,14 @@ class VisibilityDigest {
   explicit VisibilityDigest(formats::VisibilityDescription description, DigestLimits limits = {});
 
   /// Integrations come in order of time. Throws Error(config) when the shape is not the
-  /// description's. Values that are not finite count as invalid.
+  /// description's. Values that are not finite, and flagged channels, count as invalid.
   void add(const formats::Integration& integration);
 
   const formats::VisibilityDescription& description() const { return description_; }
   const DigestLimits& limits() const { return limits_; }
   const BaselineChoice& choice() const { return choice_; }
+  /// How often the baselines were chosen: anew where an integration has far more data than those before.
+  std::size_t choices() const { return choices_; }
   const ChannelBins& channel_bins() const { return channel_bins_; }
   const ChannelBins& spectrum_bins() const { return spectrum_bins_; }
   /// Start of the first integration; the epoch of 1970 before there is one.
@@ -85,8 +87,13 @@ class VisibilityDigest {
   double valid_fraction() const;
 
   std::complex<float> visibility(std::size_t time, std::size_t baseline, std::size_t bin) const;
-  /// Valid over expected counts.
+  /// Valid over expected counts of the cell.
   double weight(std::size_t time, std::size_t baseline, std::size_t bin) const;
+  /// Whether the cell averages enough samples for a coefficient, beside the longest (formats::says_something()).
+  bool present(std::size_t time, std::size_t baseline, std::size_t bin) const;
+  /// Valid over expected counts of the cells that are present, together; 0 where none is.
+  double fraction(std::size_t time, std::size_t baseline) const;
+  /// 0 where it is of too few samples.
   double power(std::size_t time, std::size_t input) const;
   double valid(std::size_t time, std::size_t input) const;
   std::complex<double> bispectrum(std::size_t time, std::size_t triangle) const;
@@ -99,15 +106,20 @@ class VisibilityDigest {
 
  private:
   void begin(const formats::Integration& first);
+  void choose_anew(const formats::Integration& integration);
   void open_cell(double start_s);
   void merge_pairs();
   /// First cells of the groups that merge_pairs() makes, and the number of cells.
   std::vector<std::size_t> pairs_to_merge() const;
   bool gap_before(double start_s) const;
+  bool flagged(std::size_t channel) const;
   void add_baselines(const formats::Integration& integration);
   void add_inputs(const formats::Integration& integration, double expected);
   void add_closures(const formats::Integration& integration);
   std::size_t inputs() const { return description_.array.inputs.size(); }
+  /// Full counts that a cell of a bin would have if all were valid.
+  double expected(std::size_t time, std::size_t bin) const;
+  std::size_t members(std::size_t bin) const;  ///< channels
   std::size_t cell_of(std::size_t time, std::size_t baseline, std::size_t bin) const {
     return (time * choice_.baselines.size() + baseline) * channel_bins_.bins + bin;
   }
@@ -116,12 +128,15 @@ class VisibilityDigest {
   DigestLimits limits_;
   ChannelBins channel_bins_, spectrum_bins_;
   BaselineChoice choice_;
+  std::size_t choices_ = 0;
   double start_unix_s_ = 0, covered_s_ = 0;
   core::Instant start_middle_;  ///< of the first integration
   double start_half_s_ = 0;     ///< half of its length
   std::int64_t integrations_ = 0, integrations_per_cell_ = 1;
   std::uint64_t values_not_finite_ = 0;
   double expected_total_ = 0;
+  double longest_expected_ = 0;     ///< of a cell of time
+  std::int64_t chosen_counts_ = 0;  ///< of the integration by which the baselines were chosen
 
   std::vector<TimeCell> times_;
   std::vector<std::complex<float>> visibility_sum_;

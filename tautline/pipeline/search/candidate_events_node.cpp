@@ -75,6 +75,7 @@ void CandidateEventsNode::begin_file() {
     throw core::Error(core::ErrorKind::io, files_.back() + ": cannot be written",
                       std::strerror(errno), "", "check the folder and the disk");
   formats::note_growing_file(files_.back());
+  file_bytes_ = 0;
 }
 
 void CandidateEventsNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
@@ -103,10 +104,25 @@ void CandidateEventsNode::write(const std::vector<FoundCandidate>& found, std::u
   errno = 0;
   file_.write(lines.data(), static_cast<std::streamsize>(lines.size()));
   file_.flush();
-  if (!file_)
+  if (!file_) {
+    const int reason = errno;
+    drop_torn_line(lines);
     throw core::Error(core::ErrorKind::io, files_.back() + ": cannot be written",
-                      std::strerror(errno), "", "check the disk");
+                      std::strerror(reason), "", "check the disk");
+  }
+  file_bytes_ += lines.size();
   written_bytes_ += lines.size();
+}
+
+// Of lines that a disk took in part the whole ones stay.
+void CandidateEventsNode::drop_torn_line(const std::string& lines) {
+  file_.close();
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(files_.back(), error);
+  if (error || size <= file_bytes_) return;
+  const std::size_t end = lines.rfind('\n', static_cast<std::size_t>(size - file_bytes_ - 1));
+  std::filesystem::resize_file(files_.back(),
+                               file_bytes_ + (end == std::string::npos ? 0 : end + 1), error);
 }
 
 engine::Counters CandidateEventsNode::counters() const {

@@ -39,6 +39,7 @@ class CandidateEventsNode final : public engine::Node {
 
  private:
   void begin_file();
+  void drop_torn_line(const std::string& lines);
   void write(const std::vector<FoundCandidate>& found, std::uint64_t samples,
              engine::Outputs& outputs);
 
@@ -50,6 +51,7 @@ class CandidateEventsNode final : public engine::Node {
   std::unique_ptr<FoundCandidates> found_;
   std::ofstream file_;
   std::uint64_t candidates_ = 0, written_bytes_ = 0;
+  std::uint64_t file_bytes_ = 0;  // of the open file
 };
 
 }  // namespace tautline::pipeline

@@ -62,6 +62,7 @@ std::string candidates_message(const CandidatePage& page) {
   message["pictures"] = nlohmann::ordered_json::array();
   for (const CandidatePictures& pictures : page.pictures)
     message["pictures"].push_back(to_json(pictures));
+  message["warnings"] = page.warnings;
   message["facts"] = nlohmann::ordered_json::array();
   for (const auto& [name, value] : page.facts) message["facts"].push_back({name, value});
   return message.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

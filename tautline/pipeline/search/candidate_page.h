@@ -28,6 +28,7 @@ struct CandidatePage {
   std::vector<double> masked_shares,
       channel_mhz;  ///< [channel] of the time that IQRM masked it; none: it was not asked for
   std::vector<CandidatePictures> pictures;                 ///< of the first of them
+  std::vector<std::string> warnings;                       ///< of the run
   std::vector<std::pair<std::string, std::string>> facts;  ///< shown in order
 };
 

@@ -174,8 +174,8 @@ void read_bins(formats::FilterbankReader& reader, const SampleRange& range,
   }
 }
 
-// Divides by the standard deviation about the median: a pulse in a few bins hardly moves it.
-void to_sigma(float* values, std::size_t n, float& median, float& sigma) {
+// The standard deviation about the median: a pulse in a few bins hardly moves it.
+void find_sigma(const float* values, std::size_t n, float& median, float& sigma) {
   std::vector<float> sorted;
   for (std::size_t i = 0; i < n; ++i)
     if (std::isfinite(values[i])) sorted.push_back(values[i]);
@@ -188,10 +188,14 @@ void to_sigma(float* values, std::size_t n, float& median, float& sigma) {
   sigma = 1.4826f * sorted[sorted.size() / 2];
 }
 
-void scale(std::vector<float>& values, std::size_t first, std::size_t n, float median,
-           float sigma) {
-  for (std::size_t i = first; i < first + n; ++i)
-    values[i] = sigma > 0 ? (values[i] - median) / sigma : kNothing;
+// All rows in units of the noise of the candidate's own, which is the profile.
+void scale_to_row(std::size_t row, CandidatePictures& pictures) {
+  const std::size_t own = row * pictures.bins;
+  float median = 0, sigma = 0;
+  find_sigma(pictures.dm_time.data() + own, pictures.bins, median, sigma);
+  for (float& value : pictures.dm_time) value = sigma > 0 ? (value - median) / sigma : kNothing;
+  const auto from = pictures.dm_time.begin() + static_cast<std::ptrdiff_t>(own);
+  pictures.profile.assign(from, from + static_cast<std::ptrdiff_t>(pictures.bins));
 }
 
 // Of series of several trials, a channel each: the trials about the candidate's own are the rows, itself the one
@@ -209,17 +213,81 @@ CandidatePictures with_trials(const Bins& bins, const formats::FilterbankDescrip
   for (std::size_t row = 0; row < pictures.dm_rows; ++row)
     for (std::size_t k = 0; k < config.bins; ++k)
       pictures.dm_time.push_back(bins.at(first + row, static_cast<std::int64_t>(k)));
-  float median = 0, sigma = 0;
-  const std::size_t own = (candidate.dm_index - first) * config.bins;
-  to_sigma(pictures.dm_time.data() + own, config.bins, median, sigma);
-  scale(pictures.dm_time, 0, pictures.dm_time.size(), median, sigma);
-  const auto from = pictures.dm_time.begin() + static_cast<std::ptrdiff_t>(own);
-  pictures.profile.assign(from, from + static_cast<std::ptrdiff_t>(config.bins));
+  scale_to_row(candidate.dm_index - first, pictures);
   pictures.sub_bands = 1;
   pictures.low_mhz = description.fch1_mhz - 0.5;
   pictures.high_mhz = description.fch1_mhz + 0.5;
   pictures.frequency_time = pictures.profile;
   return pictures;
+}
+
+Geometry geometry_of(const formats::FilterbankDescription& description,
+                     const core::Candidate& candidate, std::uint64_t first_grid_sample,
+                     const PictureConfig& config) {
+  Geometry geometry;
+  geometry.bin = std::max<std::int64_t>(1, static_cast<std::int64_t>(candidate.width_samples) / 4);
+  geometry.first = static_cast<std::int64_t>(candidate.sample - first_grid_sample) -
+                   static_cast<std::int64_t>(config.bins / 2) * geometry.bin;
+  for (const double f : description.channel_mhz)
+    geometry.delays.push_back(
+        core::dispersion_delay_samples(candidate.dm, f, description.highest_mhz(),
+                                       1 / description.rate_hz.value(), config.dm_constant));
+  return geometry;
+}
+
+// Rows of DMs from `reach` below the candidate's to as much above it: sums over channels, which are shown in units of
+// their own noise, so no channel count enters.
+void add_dm_rows(const Bins& bins, const formats::FilterbankDescription& description,
+                 const std::vector<bool>& used, double reach, double dm_constant,
+                 CandidatePictures& pictures) {
+  const double f_ref = description.highest_mhz();
+  for (std::size_t row = 0; row < pictures.dm_rows; ++row) {
+    const double part =
+        pictures.dm_rows > 1
+            ? 2 * static_cast<double>(row) / static_cast<double>(pictures.dm_rows - 1) - 1
+            : 0;
+    std::vector<std::int64_t> shifts;
+    for (const double mhz : description.channel_mhz)
+      shifts.push_back(std::llround(
+          core::dispersion_delay_s(part * reach, mhz, f_ref, dm_constant) / pictures.bin_s));
+    for (std::size_t k = 0; k < pictures.bins; ++k) {
+      float sum = 0;
+      bool any = false;
+      for (std::size_t c = 0; c < used.size(); ++c) {
+        const float value = bins.at(c, static_cast<std::int64_t>(k) + shifts[c]);
+        if (!used[c] || !std::isfinite(value)) continue;
+        sum += value;
+        any = true;
+      }
+      pictures.dm_time.push_back(any ? sum : kNothing);
+    }
+  }
+}
+
+// Channels from the highest frequency down, in sub-bands of as many each as possible.
+void add_sub_bands(const Bins& bins, const formats::FilterbankDescription& description,
+                   const std::vector<bool>& used, CandidatePictures& pictures) {
+  const std::size_t channels = used.size();
+  std::vector<std::size_t> order(channels);
+  for (std::size_t c = 0; c < channels; ++c) order[c] = c;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return description.channel_mhz[a] > description.channel_mhz[b];
+  });
+  for (std::size_t s = 0; s < pictures.sub_bands; ++s) {
+    const std::size_t from = s * channels / pictures.sub_bands;
+    const std::size_t to = (s + 1) * channels / pictures.sub_bands;
+    for (std::size_t k = 0; k < pictures.bins; ++k) {
+      float sum = 0, count = 0;
+      for (std::size_t i = from; i < to; ++i) {
+        const float value =
+            used[order[i]] ? bins.at(order[i], static_cast<std::int64_t>(k)) : kNothing;
+        if (!std::isfinite(value)) continue;
+        sum += value;
+        count += 1;
+      }
+      pictures.frequency_time.push_back(count > 0 ? sum / std::sqrt(count) : kNothing);
+    }
+  }
 }
 
 }  // namespace
@@ -228,23 +296,15 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
                                  const core::Candidate& candidate, std::uint64_t first_grid_sample,
                                  const PictureConfig& config) {
   const formats::FilterbankDescription& description = reader.description();
-  const double tsamp = 1 / description.rate_hz.value();
   const double f_ref = description.highest_mhz();
   const std::size_t channels = description.channels;
   std::vector<bool> used(channels, true);
   for (const std::size_t c : config.ignored_channels) used[c] = false;
 
-  Geometry geometry;
-  geometry.bin = std::max<std::int64_t>(1, static_cast<std::int64_t>(candidate.width_samples) / 4);
-  geometry.first = static_cast<std::int64_t>(candidate.sample - first_grid_sample) -
-                   static_cast<std::int64_t>(config.bins / 2) * geometry.bin;
-  for (const double f : description.channel_mhz)
-    geometry.delays.push_back(
-        core::dispersion_delay_samples(candidate.dm, f, f_ref, tsamp, config.dm_constant));
-
+  const Geometry geometry = geometry_of(description, candidate, first_grid_sample, config);
   CandidatePictures pictures;
   pictures.bins = config.bins;
-  pictures.bin_s = static_cast<double>(geometry.bin) * tsamp;
+  pictures.bin_s = static_cast<double>(geometry.bin) * (1 / description.rate_hz.value());
   pictures.first_s = -static_cast<double>(config.bins / 2) * pictures.bin_s;
   const double half_channel =
       channels > 1 ? (f_ref - description.lowest_mhz()) / static_cast<double>(channels - 1) / 2
@@ -268,58 +328,10 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
   if (!description.trial_dms.empty())
     return with_trials(bins, description, candidate, config, pictures);
 
-  // Sums over channels are shown in units of their own noise, so no channel count enters.
-  for (std::size_t row = 0; row < pictures.dm_rows; ++row) {
-    const double part =
-        pictures.dm_rows > 1
-            ? 2 * static_cast<double>(row) / static_cast<double>(pictures.dm_rows - 1) - 1
-            : 0;
-    std::vector<std::int64_t> shifts;
-    for (const double mhz : description.channel_mhz)
-      shifts.push_back(std::llround(
-          core::dispersion_delay_s(part * reach, mhz, f_ref, config.dm_constant) / pictures.bin_s));
-    for (std::size_t k = 0; k < config.bins; ++k) {
-      float sum = 0;
-      bool any = false;
-      for (std::size_t c = 0; c < channels; ++c) {
-        const float value = bins.at(c, static_cast<std::int64_t>(k) + shifts[c]);
-        if (!used[c] || !std::isfinite(value)) continue;
-        sum += value;
-        any = true;
-      }
-      pictures.dm_time.push_back(any ? sum : kNothing);
-    }
-  }
-  float median = 0, sigma = 0;
-  const std::size_t middle = pictures.dm_rows / 2 * config.bins;
-  to_sigma(pictures.dm_time.data() + middle, config.bins, median, sigma);
-  scale(pictures.dm_time, 0, pictures.dm_time.size(), median, sigma);
-  pictures.profile.assign(
-      pictures.dm_time.begin() + static_cast<std::ptrdiff_t>(middle),
-      pictures.dm_time.begin() + static_cast<std::ptrdiff_t>(middle + config.bins));
-
-  // Channels from the highest frequency down, in sub-bands of as many each as possible.
-  std::vector<std::size_t> order(channels);
-  for (std::size_t c = 0; c < channels; ++c) order[c] = c;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return description.channel_mhz[a] > description.channel_mhz[b];
-  });
+  add_dm_rows(bins, description, used, reach, config.dm_constant, pictures);
+  scale_to_row(pictures.dm_rows / 2, pictures);
   pictures.sub_bands = std::min(config.sub_bands, channels);
-  for (std::size_t s = 0; s < pictures.sub_bands; ++s) {
-    const std::size_t from = s * channels / pictures.sub_bands;
-    const std::size_t to = (s + 1) * channels / pictures.sub_bands;
-    for (std::size_t k = 0; k < config.bins; ++k) {
-      float sum = 0, count = 0;
-      for (std::size_t i = from; i < to; ++i) {
-        const float value =
-            used[order[i]] ? bins.at(order[i], static_cast<std::int64_t>(k)) : kNothing;
-        if (!std::isfinite(value)) continue;
-        sum += value;
-        count += 1;
-      }
-      pictures.frequency_time.push_back(count > 0 ? sum / std::sqrt(count) : kNothing);
-    }
-  }
+  add_sub_bands(bins, description, used, pictures);
   return pictures;
 }
 

@@ -35,9 +35,12 @@ ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& des
                                        std::span<const std::size_t> left_out, MissingTimes times)
     : description_(description),
       times_(times),
-      spectra_repeats_(empty_repeats_of_spectra(description, left_out.size())),
+      spectra_repeats_(
+          empty_repeats_of_spectra(description, channels_counting(description, left_out.size()))),
       channel_repeats_(empty_repeats_of_channel(description)),
-      common_(description, left_out),
+      together_{Together{{description, left_out, common_rule(description, left_out.size())}, {}},
+                Together{{description, left_out, wide_rule(description, left_out.size())}, {}}},
+      lost_(lost_spectrum(description, channels_counting(description, left_out.size()))),
       means_(description.sample_bytes()),
       valued_(description.channels, 0),
       counts_(description.channels, 0),
@@ -66,14 +69,19 @@ void ChannelSubstitutes::take(std::span<const std::byte> spectra, std::uint64_t 
   empty_.assign(samples_, 0);
   for (std::size_t t = 0, end = 0; t < samples_; t = end) {
     for (end = t + 1; end < samples_ && repeats(end);) ++end;
-    if (end - t > spectra_repeats_) std::fill_n(empty_.data() + t, end - t, std::uint8_t{1});
+    const bool lost = !lost_.empty() && std::memcmp(spectra.data() + t * sample_bytes, lost_.data(),
+                                                    sample_bytes) == 0;
+    if (lost || end - t > spectra_repeats_)
+      std::fill_n(empty_.data() + t, end - t, std::uint8_t{1});
   }
-  windows_.clear();
-  const std::size_t step = common_.repeats();
   const SpectraInTwoPlaces all{spectra.data(), samples_, nullptr, sample_bytes};
-  for (std::size_t k = step > 0 ? common_.next_window(0, position) : samples_; k + step < samples_;
-       k += step)
-    if (common_.stop_at(all, k)) windows_.push_back(k);
+  for (auto& [rule, windows] : together_) {
+    windows.clear();
+    if (rule.repeats() == 0) continue;
+    for (std::size_t k = rule.next_window(0, position); k + rule.repeats() < samples_;
+         k += rule.every())
+      if (rule.stop_at(all, k)) windows.push_back(k);
+  }
   columns_.resize(kColumn * sample_bytes);
   formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
     using Sample = std::remove_pointer_t<decltype(columns)>;
@@ -84,9 +92,10 @@ void ChannelSubstitutes::take(std::span<const std::byte> spectra, std::uint64_t 
 
 // Whether other channels do not change either in equal samples of one.
 bool ChannelSubstitutes::holds_window(std::size_t from, std::size_t end) const {
-  if (end - from <= common_.repeats()) return false;
-  const auto window = std::ranges::lower_bound(windows_, from);
-  return window != windows_.end() && *window + common_.repeats() < end;
+  return std::ranges::any_of(together_, [&](const Together& one) {
+    const auto window = std::ranges::lower_bound(one.windows, from);
+    return window != one.windows.end() && *window + one.rule.repeats() < end;
+  });
 }
 
 template <class Call>
@@ -100,15 +109,22 @@ auto ChannelSubstitutes::with_column(std::size_t channel, const Call& call) {
 // Of a channel of the piece, but for those that hold nothing.
 template <class Sample>
 std::vector<Sample> ChannelSubstitutes::samples_of(const Sample* column) const {
-  std::vector<Sample> kept;
-  kept.reserve(samples_);
+  std::size_t common = channel_repeats_;
+  for (const Together& one : together_)
+    if (one.rule.repeats() > 0) common = std::min(common, one.rule.repeats());
+  std::vector<Sample> kept(samples_);
+  std::size_t count = 0;
   for (std::size_t t = 0, end = 0; t < samples_; t = end) {
     for (end = t + 1; end < samples_ && empty_[end] == empty_[t] && column[end] == column[t];)
       ++end;
     const bool edge = t == 0 || end == samples_;
-    if (edge || empty_[t] != 0 || end - t > channel_repeats_ || holds_window(t, end)) continue;
-    if (std::isfinite(static_cast<double>(column[t]))) kept.insert(kept.end(), end - t, column[t]);
+    if (edge || empty_[t] != 0) continue;
+    if (end - t > common && (end - t > channel_repeats_ || holds_window(t, end))) continue;
+    if constexpr (std::is_floating_point_v<Sample>)
+      if (!std::isfinite(column[t])) continue;
+    for (std::size_t k = t; k < end; ++k) kept[count++] = column[t];
   }
+  kept.resize(count);
   return kept;
 }
 
@@ -124,13 +140,14 @@ void ChannelSubstitutes::repeat_value(const Sample* column, std::size_t channel)
 
 template <class Sample>
 void ChannelSubstitutes::measure_as(const Sample* column, std::size_t channel) {
+  using Sum = std::conditional_t<std::is_floating_point_v<Sample>, double, std::uint64_t>;
   const std::vector<Sample> kept = samples_of(column);
   if (kept.empty()) return repeat_value(column, channel);
   if (kEnough * kept.size() < samples_ && kept.size() <= counts_[channel]) return;
   counts_[channel] = kept.size();
   valued_[channel] = 1;
-  const double mean =
-      std::accumulate(kept.begin(), kept.end(), 0.0) / static_cast<double>(kept.size());
+  const double mean = static_cast<double>(std::accumulate(kept.begin(), kept.end(), Sum{})) /
+                      static_cast<double>(kept.size());
   auto& to = reinterpret_cast<Sample*>(means_.data())[channel];
   if constexpr (std::is_same_v<Sample, float>)
     to = static_cast<float>(mean);

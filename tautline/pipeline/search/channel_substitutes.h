@@ -1,6 +1,7 @@
 // Values in the place of samples that channels lack: means, or noise like the channel's own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -84,9 +85,14 @@ class ChannelSubstitutes {
   std::uint64_t piece_ = 0;             // its number, from 1
   std::vector<std::byte> columns_;      // [channel][time] of the piece
   std::vector<std::uint8_t> empty_;     // [time] of the piece: no channel changes
-  CommonStops common_;
-  std::vector<std::size_t> windows_;  // times of the piece: channels stop together from there on
-  std::vector<std::byte> means_;      // [channel]
+  // A rule for channels that stop together, and the times of the piece from which on some do.
+  struct Together {
+    CommonStops rule;
+    std::vector<std::size_t> windows;
+  };
+  std::array<Together, 2> together_;
+  std::vector<std::byte> lost_;   // a spectrum that is empty by itself, or none
+  std::vector<std::byte> means_;  // [channel]
   std::vector<std::uint8_t>
       valued_;  // [channel] whose mean is that of samples, or a value that it repeats
   std::vector<std::size_t> counts_;                 // [channel] of samples measured

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tautline/pipeline/search/empty_rule.h"
-
 namespace tautline::pipeline {
 
 namespace {
@@ -48,26 +46,28 @@ std::size_t next_set(std::span<const std::uint8_t> flags, std::size_t c) {
 }
 
 CommonStops::CommonStops(const formats::FilterbankDescription& description,
-                         std::span<const std::size_t> left_out)
+                         std::span<const std::size_t> left_out, const CommonRule& rule)
     : value_bytes_(formats::bytes_of(description.delivered)),
+      counting_channels_(description.channels - left_out.size()),
+      rule_(rule),
       counting_(description.channels, 1),
       stopped_(description.channels, 0) {
   for (const std::size_t c : left_out) counting_[c] = 0;
-  const CommonRule rule = common_rule(description, left_out.size());
-  repeats_ = rule.repeats;
-  channels_ = rule.channels;
 }
 
 std::size_t CommonStops::next_window(std::size_t k, std::uint64_t position) const {
-  const auto behind = static_cast<std::size_t>((position + k) % repeats_);
-  return behind == 0 ? k : k + repeats_ - behind;
+  const auto behind = static_cast<std::size_t>((position + k) % rule_.every);
+  return behind == 0 ? k : k + rule_.every - behind;
 }
 
 bool CommonStops::stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) {
   stopped_ = counting_;
-  for (std::size_t t = k + repeats_; t > k; --t)
-    if (keep_equal(spectra.at(k), spectra.at(t), value_bytes_, stopped_) < channels_) return false;
-  return true;
+  std::size_t left = 0;
+  for (std::size_t t = k + rule_.repeats; t > k; --t) {
+    left = keep_equal(spectra.at(k), spectra.at(t), value_bytes_, stopped_);
+    if (left < rule_.channels) return false;
+  }
+  return left < counting_channels_;
 }
 
 }  // namespace tautline::pipeline

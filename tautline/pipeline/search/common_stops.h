@@ -2,12 +2,14 @@
 // (docs/design/empty.md).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/empty_rule.h"
 
 namespace tautline::pipeline {
 
@@ -27,19 +29,27 @@ struct SpectraInTwoPlaces {
 std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
                        std::span<std::uint8_t> flags);
 
+/// Whether a channel's value is less than another one, or not finite where that is.
+template <class Value>
+bool falls_from(Value other, Value value) {
+  return std::isfinite(static_cast<double>(other)) &&
+         (value < other || !std::isfinite(static_cast<double>(value)));
+}
+
 /// The first flag, not before `c`, that is set; their number if there is none.
 std::size_t next_set(std::span<const std::uint8_t> flags, std::size_t c);
 
-/// The rule for channels that stop together (common_rule): windows of repeats() + 1 spectra, which begin at positions
-/// that are whole multiples of repeats(), in which so many channels do not change.
+/// A rule for channels that stop together: windows of repeats() + 1 spectra, which begin at positions that are whole
+/// multiples of every(), in which so many channels do not change, but others do.
 class CommonStops {
  public:
   /// `left_out`: channels that do not count.
   CommonStops(const formats::FilterbankDescription& description,
-              std::span<const std::size_t> left_out);
+              std::span<const std::size_t> left_out, const CommonRule& rule);
 
   /// 0: no channels of such a filterbank are looked at together.
-  std::size_t repeats() const { return repeats_; }
+  std::size_t repeats() const { return rule_.repeats; }
+  std::size_t every() const { return rule_.every; }
   /// The first window that begins at spectrum k or later of spectra from `position` on.
   std::size_t next_window(std::size_t k, std::uint64_t position) const;
   /// Whether channels stop in the window that begins at spectrum k.
@@ -48,7 +58,8 @@ class CommonStops {
   std::span<const std::uint8_t> stopped() const { return stopped_; }
 
  private:
-  std::size_t value_bytes_, repeats_, channels_;
+  std::size_t value_bytes_, counting_channels_;
+  CommonRule rule_;
   std::vector<std::uint8_t> counting_, stopped_;  // [channel]
 };
 

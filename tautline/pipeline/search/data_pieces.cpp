@@ -28,7 +28,8 @@ bool repeats_in(formats::FilterbankReader& reader, const SampleRange& range) {
   return false;
 }
 
-// So many spectra with data, or fewer; within(n) is the range of n spectra that is searched. Most have no empty stretch.
+// So many spectra with data, or fewer; within(n) is the range of n spectra that is searched. Most have no empty
+// stretch.
 template <class Within>
 DataPieces find_data(formats::FilterbankReader& reader, std::uint64_t spectra,
                      const std::vector<bool>& counts, const Within& within) {
@@ -73,7 +74,10 @@ DataPieces data_pieces(formats::FilterbankReader& reader, const SampleRange& ran
   for (std::size_t c = 0; c < counts.size(); ++c)
     if (!counts[c]) left_out.push_back(c);
   // A stretch may have less than the least number of repeats inside the range.
-  const std::uint64_t margin = empty_repeats_of_spectra(reader.description(), left_out.size()) + 1;
+  const std::uint64_t margin =
+      sure_repeats_of_spectra(reader.description(),
+                              channels_counting(reader.description(), left_out.size())) +
+      1;
   const std::uint64_t low = range.first - std::min(range.first, margin);
   const std::uint64_t end = range.first + range.count, high = end + margin;
   EmptyStretches empty(reader, {low, high - low}, left_out);

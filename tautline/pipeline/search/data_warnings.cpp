@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tautline/core/counted.h"
 
@@ -29,6 +30,12 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
     texts.push_back(
         fmt::format("noise for {} in which more than a sixteenth of the channels stopped",
                     core::counted(s.empty.noise_samples, "sample")));
+  if (s.empty.kept > 0)
+    texts.push_back(fmt::format(
+        "{} of equal spectra kept as data, as clipped pulses are, the first of {} from {}: "
+        "candidates there may be a recorder's fault",
+        core::counted(s.empty.kept, "stretch", "stretches"),
+        core::counted(s.empty.first_kept.samples, "sample"), s.empty.first_kept.first_sample));
   if (s.constant_channels > 0)
     texts.push_back(
         fmt::format("{} never changed, left out", core::counted(s.constant_channels, "channel")));
@@ -43,6 +50,34 @@ std::string nothing_text(const FilterbankRunSummary& s) {
       s.samples);
 }
 
+// Of n equal samples in a row the sum has n times the noise of one, not sqrt(n) times.
+std::string repeated_text(const FilterbankRunSummary& s) {
+  constexpr double kMuch = 0.25;
+  const auto repeated = static_cast<double>(s.empty.repeated),
+             compared = static_cast<double>(s.empty.compared);
+  if (s.empty.repeated == 0 || repeated < kMuch * compared) return {};
+  return fmt::format(
+      "{} of {} spectra equal the one before them, as where each stands {} times: S/N of pulses "
+      "wider than that are up to {:.2g} times too high. Keep one of each",
+      s.empty.repeated, s.empty.compared,
+      std::max(2L, std::lround(compared / (compared - repeated + 1))),
+      std::sqrt(compared / (compared - repeated + 1)));
+}
+
+namespace {
+
+std::string steps_text(const std::vector<LevelStep>& steps) {
+  const std::string more =
+      steps.size() < 2 ? ""
+                       : fmt::format(" and at {}", core::counted(steps.size() - 1, "more place"));
+  return fmt::format(
+      "the level, or the noise, steps at sample {}{}. Nothing is levelled: pulses whose sweep "
+      "crosses such a place are lost, or too weak",
+      steps.front().sample, more);
+}
+
+}  // namespace
+
 std::vector<std::string> data_warnings(const FilterbankRunSummary& summary) {
   std::vector<std::string> warnings = summary.damage.messages;
   if (summary.not_finite > 0)
@@ -52,6 +87,9 @@ std::vector<std::string> data_warnings(const FilterbankRunSummary& summary) {
     return warnings;
   }
   for (std::string& text : empty_texts(summary)) warnings.push_back(std::move(text));
+  if (!summary.level_steps.empty()) warnings.push_back(steps_text(summary.level_steps));
+  if (std::string repeated = repeated_text(summary); !repeated.empty())
+    warnings.push_back(std::move(repeated));
   return warnings;
 }
 

@@ -14,6 +14,9 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& summary);
 /// The warning of a run over samples that all held nothing; empty for any other.
 std::string nothing_text(const FilterbankRunSummary& summary);
 
+/// The warning where so many spectra equal the one before that S/N are too high; empty: not so.
+std::string repeated_text(const FilterbankRunSummary& summary);
+
 /// Damage, values that are not finite, and times and channels without data.
 std::vector<std::string> data_warnings(const FilterbankRunSummary& summary);
 

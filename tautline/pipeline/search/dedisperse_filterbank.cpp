@@ -191,7 +191,7 @@ void Dedispersion::refuse_memory(std::size_t needed) const {
   throw core::Error(
       core::ErrorKind::memory, "memory_bytes", core::byte_size().write(config_.memory_bytes),
       "at least " + enough_bytes(needed) + " for " + core::counted(chosen_.plan.trials(), "trial"),
-      "allow for more, lower the highest DM, or try fewer DMs at once");
+      "raise `memory_bytes`, lower the highest DM, or try fewer DMs at once");
 }
 
 // The expected duration of the run, also as text.

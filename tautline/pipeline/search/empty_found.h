@@ -25,6 +25,10 @@ struct EmptyFound {
   std::vector<std::uint64_t> not_finite_channels;  ///< [channel] of these
   std::vector<EmptyTimes> list;                    ///< the first kListed stretches
   std::vector<EmptyTimes> mostly;  ///< the first kListed at which most channels stopped
+  std::uint64_t kept = 0;  ///< stretches of equal spectra that are data, as clipped pulses are
+  EmptyTimes first_kept;
+  /// Beside empty stretches: spectra that equal the one before, and those compared; 0 where noise has such, too.
+  std::uint64_t repeated = 0, compared = 0;
   static constexpr std::size_t kListed = 100'000;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/constant_run.h"
+#include "tautline/core/integers.h"
 #include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_rule.h"
@@ -15,8 +16,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Values of a channel in a window that are compared before all of them are.
-constexpr std::size_t kProbes = 8;
 // Spectra between two looks at where a channel goes on: channels that go on together then share a measurement.
 constexpr std::uint64_t kNear = 64;
 // That channels which stop among the first samples are measured in.
@@ -29,7 +28,7 @@ std::size_t spectra_ahead(const formats::FilterbankDescription& description,
   const bool each_channel = !description.time_series && description.channels > 1;
   if (!each_channel) return 1;
   return empty_repeats_of_channel(description) + 1 +
-         empty_repeats_of_spectra(description, left_out.size());
+         sure_repeats_of_spectra(description, channels_counting(description, left_out.size()));
 }
 
 EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,
@@ -43,7 +42,10 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       times_(times),
       substitutes_(reader.description(), left_out, times),
       counting_(channels_ - left_out.size()),
-      common_(reader.description(), left_out),
+      common_(reader.description(), left_out, common_rule(reader.description(), left_out.size())),
+      wide_(reader.description(), left_out, wide_rule(reader.description(), left_out.size())),
+      lost_(lost_spectrum(reader.description(),
+                          channels_counting(reader.description(), left_out.size()))),
       left_out_(channels_, 0),
       open_(channels_, 0),
       equal_(channels_, 0),
@@ -52,9 +54,11 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       known_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
   each_channel_ = !reader.description().time_series;
-  spectra_repeats_ = empty_repeats_of_spectra(reader.description(), left_out.size());
+  const std::size_t counting = channels_counting(reader.description(), left_out.size());
+  spectra_repeats_ = empty_repeats_of_spectra(reader.description(), counting);
+  sure_repeats_ = sure_repeats_of_spectra(reader.description(), counting);
   channel_repeats_ = empty_repeats_of_channel(reader.description());
-  ahead_.resize((channel_repeats_ + 1 + spectra_repeats_) * sample_bytes_);
+  ahead_.resize((channel_repeats_ + 1 + sure_repeats_) * sample_bytes_);
 }
 
 // Up to `most` spectra from position `first` on.
@@ -64,14 +68,109 @@ std::size_t EmptyStretches::read_ahead(std::uint64_t first, std::size_t most) {
   return reader_.read_across(range_.first + first, wanted, ahead_);
 }
 
+// The spectrum at a position of the range as it was read; null if there is none.
+const std::byte* EmptyStretches::spectrum_at(std::uint64_t position, std::vector<std::byte>& into) {
+  into.resize(sample_bytes_);
+  if (position >= range_.count) return nullptr;
+  return reader_.read_across(range_.first + position, 1, into) == 1 ? into.data() : nullptr;
+}
+
+bool EmptyStretches::is_lost(const std::byte* spectrum) const {
+  std::uint64_t some = 0, lost = 0;  // most spectra differ there
+  const std::size_t middle = lost_.size() / 2;
+  std::memcpy(&some, spectrum + middle, sizeof some);
+  std::memcpy(&lost, lost_.data() + middle, sizeof lost);
+  return some == lost && std::memcmp(spectrum, lost_.data(), lost_.size()) == 0;
+}
+
+// Of spectra like lost_: whether half of the channels have other values on either side, as far as there are any.
+bool EmptyStretches::lost_beside(const std::byte* before, const std::byte* behind) const {
+  const auto differs = [&](const std::byte* other, std::size_t c) {
+    return other == nullptr || std::memcmp(other + c * value_bytes_,
+                                           lost_.data() + c * value_bytes_, value_bytes_) != 0;
+  };
+  std::size_t count = 0;
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (left_out_[c] == 0 && differs(before, c) && differs(behind, c)) ++count;
+  return 2 * count >= counting_ && (before != nullptr || behind != nullptr);
+}
+
+// The first run of equal spectra, not before `from`, that may be empty, or that reaches the end; `lost` is the run of
+// spectra like lost_ that was found last, or none at the end.
+std::optional<core::ConstantRun> EmptyStretches::next_run(core::ItemSeries spectra,
+                                                          std::size_t from,
+                                                          core::ConstantRun& lost) const {
+  if (!lost_.empty() && lost.end <= from) {
+    lost.first = from;
+    while (lost.first < spectra.count && !is_lost(spectra.at(lost.first))) ++lost.first;
+    lost.end = lost.first;
+    while (lost.end < spectra.count && is_lost(spectra.at(lost.end))) ++lost.end;
+  }
+  if (lost.first < lost.end) spectra.count = lost.end;
+  return core::find_constant_run(spectra, spectra_repeats_, from);
+}
+
+// Whether the spectra before or behind a run are repeated too, half as often or more: in a file of which each spectrum
+// stands several times. The run may have begun in the block before.
+bool EmptyStretches::repeated_beside(const std::byte* spectrum, SampleRange run) {
+  const auto equal_before = [&] {
+    const std::byte* before = spectrum_at(run.first - 1, beside_);
+    return before != nullptr && std::memcmp(before, spectrum, sample_bytes_) == 0;
+  };
+  while (run.first > 0 && run.count <= sure_repeats_ && equal_before()) --run.first, ++run.count;
+  const auto count = static_cast<std::size_t>(core::divide_up(run.count, std::uint64_t{2}));
+  beside_.resize(count * sample_bytes_);
+  const auto repeated = [&](std::uint64_t first) {
+    return first + count <= range_.count &&
+           reader_.read_across(range_.first + first, count, beside_) == count &&
+           std::memcmp(beside_.data(), beside_.data() + sample_bytes_,
+                       (count - 1) * sample_bytes_) == 0;
+  };
+  return (run.first >= count && repeated(run.first - count)) || repeated(run.first + run.count);
+}
+
+// Whether spectra that are equal are a stretch that is empty. A few may also be a bright pulse that is clipped, or be
+// equal because most channels hardly change at that time: only channels count whose value is less than that before or
+// behind.
+bool EmptyStretches::holds_nothing(const std::byte* spectrum, const SampleRange& run,
+                                   const std::byte* before, const std::byte* behind) {
+  const std::uint64_t repeats = run.count - 1;
+  if (repeats >= sure_repeats_) return true;
+  const bool lost = !lost_.empty() && is_lost(spectrum);
+  if (!lost && (repeats < spectra_repeats_ || repeated_beside(spectrum, run))) return false;
+  if (before == nullptr && run.first > 0) before = spectrum_at(run.first - 1, before_);
+  if (behind == nullptr) behind = spectrum_at(run.first + run.count, behind_);
+  if (lost && lost_beside(before, behind)) return true;
+  if (repeats < spectra_repeats_ || (lost && repeated_beside(spectrum, run))) return false;
+  const std::size_t counting =
+      formats::with_samples(reader_.description().delivered, spectrum, [&](const auto* values) {
+        const auto less = [&](std::size_t c, const std::byte* other) {
+          return other != nullptr &&
+                 falls_from(reinterpret_cast<decltype(values)>(other)[c], values[c]);
+        };
+        std::size_t count = 0;
+        for (std::size_t c = 0; c < channels_; ++c)
+          if (left_out_[c] == 0 && (less(c, before) || less(c, behind))) ++count;
+        return count;
+      });
+  return counting > 0 && repeats >= empty_repeats_of_spectra(reader_.description(), counting);
+}
+
 // Spectra behind a block, up to a stretch in which no channel changes: that ends a channel's run as it does within the
 // block.
 std::size_t EmptyStretches::changing_ahead(std::uint64_t first) {
   const std::size_t there = read_ahead(first, ahead_.size() / sample_bytes_);
   const core::ItemSeries spectra{ahead_.data(), static_cast<std::ptrdiff_t>(sample_bytes_),
                                  sample_bytes_, there};
-  const auto run = core::find_constant_run(spectra, spectra_repeats_);
-  return run && run->repeats() >= spectra_repeats_ ? run->first : there;
+  std::size_t from = 0;
+  core::ConstantRun lost;
+  while (const auto run = next_run(spectra, from, lost)) {
+    if (holds_nothing(spectra.at(run->first), {first + run->first, run->end - run->first}, nullptr,
+                      nullptr))
+      return run->first;
+    from = run->end;
+  }
+  return there;
 }
 
 std::uint64_t EmptyStretches::end_of_run(std::span<const std::byte> spectrum, std::uint64_t from) {
@@ -90,13 +189,29 @@ std::optional<SampleRange> EmptyStretches::find(std::span<const std::byte> block
                                                 std::uint64_t first, std::size_t from) {
   const core::ItemSeries spectra{block.data(), static_cast<std::ptrdiff_t>(sample_bytes_),
                                  sample_bytes_, block.size() / sample_bytes_};
-  const auto run = core::find_constant_run(spectra, spectra_repeats_, from);
-  if (!run) return std::nullopt;
-  std::uint64_t end = first + run->end;
-  if (run->end == spectra.count)
-    end = end_of_run(block.subspan(run->first * sample_bytes_, sample_bytes_), end);
-  if (end - (first + run->first) <= spectra_repeats_) return std::nullopt;
-  return SampleRange{first + run->first, end - (first + run->first)};
+  if (const SampleRange looked{first, spectra.count}; looked != looked_) {
+    looked_ = looked;
+    next_lost_ = {};
+  }
+  // Spectra of the block before `from` may have been filled in.
+  for (const std::size_t given = from;;) {
+    const auto run = next_run(spectra, from, next_lost_);
+    if (!run) return std::nullopt;
+    std::uint64_t end = first + run->end;
+    if (run->end == spectra.count)
+      end = end_of_run(block.subspan(run->first * sample_bytes_, sample_bytes_), end);
+    const SampleRange found{first + run->first, end - (first + run->first)};
+    if (holds_nothing(spectra.at(run->first), found,
+                      run->first > given ? spectra.at(run->first - 1) : nullptr,
+                      run->end < spectra.count ? spectra.at(run->end) : nullptr))
+      return found;
+    if (found.count > spectra_repeats_ && found.first >= kept_end_) {
+      ++kept_;
+      if (kept_ == 1) first_kept_ = found;
+      kept_end_ = end;
+    }
+    from = run->end;
+  }
 }
 
 std::size_t EmptyStretches::read_piece(std::uint64_t first) {
@@ -139,7 +254,8 @@ void EmptyStretches::measure_unknown() {
 }
 
 // Near the range's start the piece behind the stretch is measured, if there is a whole one, as far away as a pipe can
-// be read in any blocks; else the first piece. Channels without samples there have those of another piece.
+// be read in any blocks, and that of stretches shortly before will do; else the first piece. Channels without samples
+// there have those of another piece.
 void EmptyStretches::measure_around(const SampleRange& stretch) {
   if (stretch.first >= kMeanSamples) {
     read_before(stretch.first);
@@ -148,11 +264,16 @@ void EmptyStretches::measure_around(const SampleRange& stretch) {
   }
   const std::uint64_t behind = stretch.first + stretch.count;
   const bool near = stretch.count <= kFirstAhead - kMeanSamples;
-  if (near && read_piece(behind) == kMeanSamples) substitutes_.measure_all();
+  const bool measured = measured_behind_ && behind < *measured_behind_ + kMeanSamples / 4;
+  if (near && !measured && read_piece(behind) == kMeanSamples) {
+    substitutes_.measure_all();
+    measured_behind_ = behind;
+  }
   if (knows_all()) return;
   read_piece(0);
   measure_unknown();
-  if (knows_all() || (!near && live_)) return;
+  // A live filterbank is read as far ahead at its begin alone.
+  if (knows_all() || (!near && live_ && stretch.first > 0)) return;
   read_behind(behind);
   measure_unknown();
 }
@@ -280,56 +401,6 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
   if (!finite) not_finite_values_ += run.to - run.from;
   replaced_.push_back({run.channel, first + run.from, first + run.to});
   return finite;
-}
-
-// Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead.
-std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<const std::byte> piece,
-                                                                  std::uint64_t first,
-                                                                  std::size_t total) {
-  const SpectraInTwoPlaces spectra{piece.data(), piece.size() / sample_bytes_, ahead_.data(),
-                                   sample_bytes_};
-  const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
-    return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
-                       value_bytes_) == 0;
-  };
-  std::vector<Stopped> stopped;
-  const auto look = [&](std::size_t c, std::size_t k, bool common) {
-    const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
-                                      total, k, known_[c]);
-    known_[c] = run.end;
-    const bool went_on = open_[c] != 0 && run.first == 0;
-    if (run.first >= spectra.count || !(went_on || common || run.repeats() >= channel_repeats_))
-      return;
-    stopped.push_back(
-        {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count});
-  };
-  std::fill(known_.begin(), known_.end(), 0);
-  if (const std::size_t step = common_.repeats(); step > 0)
-    for (std::size_t k = common_.next_window(0, range_.first + first); k + step < total; k += step)
-      if (common_.stop_at(spectra, k))
-        for (std::size_t c = next_set(common_.stopped(), 0); c < channels_;
-             c = next_set(common_.stopped(), c + 1))
-          if (known_[c] <= k) look(c, k, true);
-  std::fill(known_.begin(), known_.end(), 0);
-  for (std::size_t c = 0; c < channels_; ++c)
-    if (open_[c] != 0) look(c, 0, false);
-  const std::size_t step = (channel_repeats_ + 1) / 2;
-  for (std::size_t k = 0; k + step < total; k += step) {
-    std::fill(equal_.begin(), equal_.end(), 1);
-    keep_equal(spectra.at(k), spectra.at(k + step), value_bytes_, equal_);
-    for (std::size_t c = next_set(equal_, 0); c < channels_; c = next_set(equal_, c + 1)) {
-      if (left_out_[c] != 0 || known_[c] >= k + step) continue;
-      std::size_t probe = 1;
-      while (probe < kProbes && equal(c, k, k + step * probe / kProbes)) ++probe;
-      if (probe == kProbes) look(c, std::max(k, known_[c]), false);
-    }
-  }
-  // In order of time; some were found twice.
-  const auto place = [](const Stopped& run) { return std::pair(run.from, run.channel); };
-  std::ranges::sort(stopped, {}, place);
-  const auto twice = std::ranges::unique(stopped, {}, place);
-  stopped.erase(twice.begin(), twice.end());
-  return stopped;
 }
 
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tautline/core/constant_run.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/search/channel_substitutes.h"
@@ -56,10 +57,21 @@ class EmptyStretches {
   std::uint64_t noise_samples() const { return noise_samples_; }
   /// Of them, where more than half of the channels had: the first EmptyFound::kListed stretches, in order of time.
   const std::vector<SampleRange>& mostly_masked() const { return mostly_masked_; }
-  /// Equal spectra in a row from which on a stretch is empty.
-  std::size_t least_repeats() const { return spectra_repeats_; }
+  /// Stretches of equal spectra that may be clipped pulses, and are data; and the first of them.
+  std::uint64_t kept() const { return kept_; }
+  const SampleRange& first_kept() const { return first_kept_; }
+  /// Equal spectra in a row from which on a stretch is empty whatever its values are.
+  std::size_t sure_repeats() const { return sure_repeats_; }
 
  private:
+  bool holds_nothing(const std::byte* spectrum, const SampleRange& run, const std::byte* before,
+                     const std::byte* behind);
+  bool is_lost(const std::byte* spectrum) const;
+  bool lost_beside(const std::byte* before, const std::byte* behind) const;
+  std::optional<core::ConstantRun> next_run(core::ItemSeries spectra, std::size_t from,
+                                            core::ConstantRun& lost) const;
+  bool repeated_beside(const std::byte* spectrum, SampleRange run);
+  const std::byte* spectrum_at(std::uint64_t position, std::vector<std::byte>& into);
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
   std::size_t read_ahead(std::uint64_t first, std::size_t most);
   std::size_t changing_ahead(std::uint64_t first);
@@ -75,6 +87,12 @@ class EmptyStretches {
   };
   std::vector<Stopped> find_stopped(std::span<const std::byte> piece, std::uint64_t first,
                                     std::size_t total);
+  struct ChannelRun {
+    std::size_t channel;
+    core::ConstantRun run;
+  };
+  std::vector<ChannelRun> wide_stops(const SpectraInTwoPlaces& spectra, std::uint64_t first,
+                                     std::size_t total);
   void measure_first(std::span<const Stopped> stopped, std::span<const std::byte> block,
                      std::uint64_t first);
   bool measured_before(const Stopped& run, std::uint64_t first) const {
@@ -91,20 +109,28 @@ class EmptyStretches {
   SampleRange range_;
   bool live_;  // a limited number of spectra can be read ahead
   std::size_t channels_, value_bytes_, sample_bytes_;
-  // Equal spectra in a row, and equal samples of one channel, from which on a stretch is empty.
-  std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
-  bool each_channel_ = true;      // is looked at by itself
-  std::vector<std::byte> ahead_;  // spectra after a block
+  // Equal spectra in a row from which on a stretch may be empty, and is; equal samples of one channel from which it is.
+  std::size_t spectra_repeats_ = 1, sure_repeats_ = 1, channel_repeats_ = 1;
+  bool each_channel_ = true;                      // is looked at by itself
+  std::vector<std::byte> ahead_;                  // spectra after a block
+  std::vector<std::byte> before_, behind_;        // spectra beside a stretch
+  std::vector<std::byte> beside_;                 // several of them
+  std::optional<std::uint64_t> measured_behind_;  // all channels, from there on
   MissingTimes times_;
   ChannelSubstitutes substitutes_;
   std::size_t counting_;  // channels
-  CommonStops common_;
+  CommonStops common_, wide_;
+  std::vector<std::byte> lost_;  // a spectrum that is empty by itself, or none
+  SampleRange looked_{0, 0};     // the block that find() looked at last,
+  core::ConstantRun next_lost_;  // and what it found there
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_, not_finite_;     // [channel]
   std::vector<FilledRun> replaced_;
   std::vector<std::size_t> known_;  // [channel] end of the run seen last
   std::uint64_t not_finite_values_ = 0, noise_samples_ = 0;
   std::vector<SampleRange> mostly_masked_;
+  std::uint64_t kept_ = 0, kept_end_ = 0;
+  SampleRange first_kept_;
 };
 
 }  // namespace tautline::pipeline

@@ -411,6 +411,12 @@ const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&) {
                 .unit = "s",
                 .help = "of packets: ends when none has come for so long; negative: never"},
                &C::silence_s)
+          .add(
+              {.name = "longest_gap_s",
+               .unit = "s",
+               .help = "of packets: a count that jumps ahead by more ends the stream; shorter gaps "
+                       "are lost samples"},
+              &C::longest_gap_s, core::between(0, 1e6))
           .add({.name = "interface",
                 .help = "of packets: address of the network interface by which multicast groups "
                         "come"},

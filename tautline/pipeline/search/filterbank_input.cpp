@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/search/filterbank_record.h"
@@ -97,6 +98,21 @@ void refuse_masked_range(const formats::presto::Mask& mask, const Beam& beam,
                     "leave the mask out, or choose another part of the data");
 }
 
+// As stretches without data inside files, which a source then finds in the place of the gaps.
+void fill_short_gaps(Beam& beam, const device::Device& device) {
+  const std::uint64_t filled = fill_gaps(beam.reader, beam.range, kLeastGap - 1);
+  if (filled == 0) return;
+  const std::size_t before = beam.data_segments.size();
+  beam.data_segments = split_at_gaps(*beam.reader, beam.range);
+  device.shared().log_once(
+      core::LogLevel::warning,
+      fmt::format("{}: {} of less than {} samples, of {} in all, {} searched through: the missing "
+                  "samples are filled",
+                  beam.files.front(), core::counted(before - beam.data_segments.size(), "gap"),
+                  kLeastGap, core::counted(filled, "sample"),
+                  before - beam.data_segments.size() == 1 ? "is" : "are"));
+}
+
 // "at 3.2 s for 0.5 s, ...", of rises of the level or of the others; empty for none.
 std::string uncut_places(const Beam& beam, bool rises) {
   constexpr std::size_t kNamed = 3;
@@ -172,6 +188,8 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     const bool several = !beam.description().trial_dms.empty();
     if (beam.description().time_series) refuse_cleaning(config, several);
     if (several) continue;
+    if (!fill_gaps && !config.keep_constant && !beam.description().time_series)
+      fill_short_gaps(beam, device);
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (mask) refuse_masked_range(*mask, beam, config);
     if (!config.keep_constant) {

@@ -101,6 +101,11 @@ ChosenTrials choose_trials(const FilterbankRunConfig& config, const DmChoice& ch
         fmt::format("more than the {:.2g} % that the spacing of the given trials loses",
                     100 * chosen.spacing_loss),
         "allow for more, or give `dms.range` LO:HI, whose steps keep `max_loss`");
+  if (config.max_loss > 0 && chosen.spacing_loss > 1.01 * whole)
+    throw core::Error(core::ErrorKind::config, "max_loss", fmt::format("{:.4g} %", 100 * whole),
+                      fmt::format("{:.2g} % or more, which the narrowest trials' spacing loses",
+                                  100 * chosen.spacing_loss),
+                      "allow for more; 1 is one per cent on the command's line");
   if (subbands && whole > 0) chosen.subband_loss = 1 - (1 - whole) / (1 - chosen.spacing_loss);
   return chosen;
 }

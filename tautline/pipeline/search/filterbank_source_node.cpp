@@ -6,6 +6,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/engine/block_pool.h"
+#include "tautline/pipeline/search/empty_rule.h"
 #include "tautline/pipeline/time_reading.h"
 
 namespace tautline::pipeline {
@@ -130,6 +131,10 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
     found_.not_finite_channels[c] += empty_->not_finite()[c];
   }
   const FilterbankPart& of = stream_.parts[turn.part];
+  if (found_.kept == 0 && empty_->kept() > 0)
+    found_.first_kept = {of.beam, of.placed.grid_first + empty_->first_kept().first,
+                         empty_->first_kept().count};
+  found_.kept += empty_->kept();
   for (const SampleRange& one : empty_->mostly_masked())
     if (found_.mostly.size() < EmptyFound::kListed)
       found_.mostly.push_back({of.beam, of.placed.grid_first + one.first, one.count});
@@ -202,6 +207,19 @@ std::uint64_t FilterbankSourceNode::goes_on(std::span<const std::byte> bytes, bo
   return times;
 }
 
+// Where each spectrum stands twice, half of the samples are all that there is.
+void FilterbankSourceNode::count_repeated(std::span<const std::byte> spectra) {
+  const auto& description = stream_.description();
+  const std::size_t left_out = stream_.left_out[part().beam].size();
+  if (!spectra_differ(description, channels_counting(description, left_out))) return;
+  const std::size_t sample_bytes = description.sample_bytes();
+  for (std::size_t at = sample_bytes; at < spectra.size(); at += sample_bytes) {
+    const std::byte* spectrum = spectra.data() + at;
+    if (std::memcmp(spectrum, spectrum - sample_bytes, sample_bytes) == 0) ++found_.repeated;
+    ++found_.compared;
+  }
+}
+
 // Gives a block from position done_ on, which advances. Returns the number of its times.
 std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool counting) {
   const std::size_t sample_bytes = stream_.description().sample_bytes();
@@ -217,6 +235,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
     const auto from = static_cast<std::size_t>(done_ - first);
     const auto stretch = empty_->find(bytes, first, from);
     const std::uint64_t end = stretch ? stretch->first - first : samples;
+    if (counting) count_repeated(bytes.subspan(from * sample_bytes, (end - from) * sample_bytes));
     const std::uint64_t masked = empty_->mask_channels(
         bytes.subspan(from * sample_bytes, (end - from) * sample_bytes), done_, !stretch);
     filled_now_.insert(filled_now_.end(), empty_->replaced().begin(), empty_->replaced().end());

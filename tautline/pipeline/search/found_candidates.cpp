@@ -75,11 +75,12 @@ std::vector<formats::candidates::SearchDescription> searches_of(const PulseStrea
 FoundCandidates::FoundCandidates(const PulseStream& stream)
     : stream_(stream), dms_(stream.trials.dms()), searched_(searches_of(stream)) {
   for (const FilterbankPart& part : stream_.filterbank.parts)
-    if (part.passes > 1)
-      throw core::Error(core::ErrorKind::memory, "memory_bytes",
+    if (part.passes > 1) {
+      const MemoryBound bound = stream_.plan ? memory_bound(stream_.plan->device()) : MemoryBound{};
+      throw core::Error(core::ErrorKind::memory, bound.field,
                         std::to_string(part.passes) + " passes over the data",
-                        "one, for candidates as they come",
-                        "allow for more memory, or try fewer DMs");
+                        "one, for candidates as they come", bound.advice + ", or try fewer DMs");
+    }
   if (!stream_.plan || stream_.plan->most_latency_s() <= 0) return;
   const double latency = stream_.plan->latency_s() / stream_.plan->sample_s();
   searched_behind_.assign(stream_.trials.ranges.size(), 0);

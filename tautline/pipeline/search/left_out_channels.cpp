@@ -93,7 +93,8 @@ LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const S
   out.all.erase(std::unique(out.all.begin(), out.all.end()), out.all.end());
   if (out.all.size() >= channels)
     throw core::Error(core::ErrorKind::config, fields,
-                      "all " + std::to_string(channels) + " channels are left out",
+                      channels == 1 ? "the only channel is left out"
+                                    : "all " + std::to_string(channels) + " channels are left out",
                       "one at least that is not", "leave out fewer of them");
   return out;
 }

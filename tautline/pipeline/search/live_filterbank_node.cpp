@@ -78,9 +78,8 @@ engine::Counters LiveFilterbankNode::counters() const {
 void LiveFilterbankNode::look_ahead() {
   const EmptyStretches rule(*reader_, {0, kLiveSamples}, left_out_.all);
   held_samples_ = spectra_ahead(reader_->description(), left_out_.all);
-  reader_->look_around(
-      std::max<std::uint64_t>({kLeastGap, rule.least_repeats(), held_samples_}) + 1,
-      rule.least_repeats() + 1);
+  reader_->look_around(std::max<std::uint64_t>({kLeastGap, rule.sure_repeats(), held_samples_}) + 1,
+                       rule.sure_repeats() + 1, fills_gaps_);
 }
 
 // As for a file that ends with the first spectra.
@@ -124,7 +123,7 @@ bool LiveFilterbankNode::produce(engine::Outputs& outputs) {
 // After a stop: the spectra that had come.
 void LiveFilterbankNode::finish(engine::Outputs& outputs) {
   while (more_) produce(outputs);
-  for (const std::string& message : reader_->damage().messages)
+  for (const std::string& message : reader_->damage().not_logged())
     if (log_) log_(core::LogLevel::warning, message);
   const std::string stopped = channels_text(empty().channels);
   if (log_ && !stopped.empty())

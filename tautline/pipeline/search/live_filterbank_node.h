@@ -35,7 +35,7 @@ struct LiveFilterbankConfig {
   std::string layout = "filterbank", header, interface;
   std::optional<std::uint64_t> first_count;
   std::size_t window_samples = 0;
-  double silence_s = -1;
+  double silence_s = -1, longest_gap_s = 60;
   core::LogSink log = {};  ///< is told at the end which channels stopped; none: it is not
 };
 const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);

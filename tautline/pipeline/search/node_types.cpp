@@ -187,10 +187,11 @@ SearchConfig search_config(const SearchStage& stage, const FilterbankStream& str
 }
 
 void require_one_pass(const SearchPlan& plan) {
+  const MemoryBound bound = memory_bound(plan.device());
   if (plan.passes().size() > 1)
-    throw Error(ErrorKind::memory, "memory_bytes",
+    throw Error(ErrorKind::memory, bound.field,
                 std::to_string(plan.passes().size()) + " passes over data that come once", "one",
-                "allow for more memory, or try fewer DMs");
+                bound.advice + ", or try fewer DMs");
 }
 
 // Pulses at other DMs would be missed.
@@ -360,6 +361,7 @@ std::unique_ptr<stream::LiveSpectra> open_packets(const LiveFilterbankConfig& co
                                    .window_samples = config.window_samples,
                                    .wait_s = config.wait_s,
                                    .silence_s = config.silence_s,
+                                   .longest_gap_s = config.longest_gap_s,
                                    .log = context.log};
   return std::make_unique<stream::PacketFilterbank>(
       std::move(packets), formats::open_filterbank({config.header}, config.reader)->description(),
@@ -378,6 +380,7 @@ void refuse_fields_of_packets(const LiveFilterbankConfig& config) {
   refuse("first_count", config.first_count != none.first_count);
   refuse("window_samples", config.window_samples != none.window_samples);
   refuse("silence_s", config.silence_s != none.silence_s);
+  refuse("longest_gap_s", config.longest_gap_s != none.longest_gap_s);
   refuse("interface", config.interface != none.interface);
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
@@ -135,11 +136,12 @@ std::vector<std::shared_ptr<const dedisperse::Plan>> make_trial_plans(
     const auto plan = plan_given_trials(config, all.first_trial, request.given, device);
     const std::size_t bytes = dedisperse::needed_bytes({plan});
     if (limit_bytes == 0 || bytes <= limit_bytes) return {plan};
+    const MemoryBound bound = memory_bound(*device);
     if (config.max_samples <= kLeastBlock)
       throw core::Error(
-          core::ErrorKind::memory, "memory_bytes",
-          std::to_string(bytes) + " bytes for " + std::to_string(all.dms.size()) + " series",
-          "at most " + std::to_string(limit_bytes));
+          core::ErrorKind::memory, bound.field,
+          core::byte_text(bytes) + " for " + core::counted(all.dms.size(), "series", "series"),
+          "at most " + core::byte_text(limit_bytes), bound.advice);
     config.max_samples = std::max(kLeastBlock, config.max_samples / 2);
   }
 }
@@ -178,7 +180,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
 // The memory of the passes, of one trial each, with the shortest blocks.
 [[noreturn]] void refuse_memory(const PassRequest& request,
                                 const std::vector<dedisperse::DmPlan>& pieces,
-                                const std::shared_ptr<const device::Device>& device, bool gpu) {
+                                const std::shared_ptr<const device::Device>& device) {
   dedisperse::Config config = request.dedisperse;
   config.max_samples = std::min(kLeastBlock, request.most_block_samples);
   const std::size_t raw =
@@ -190,11 +192,11 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
     needed = std::max(
         needed, detect_bytes(request, piece, device, kept) + dedisperse::needed_bytes(plans) + raw);
   }
-  throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "memory_bytes",
-                    core::byte_size().write(request.memory_bytes),
-                    "at least " + enough_bytes(needed) + " to search a trial at a time",
-                    "allow for more, lower the highest DM, or make `baseline_s` and `max_width_s` "
-                    "shorter");
+  const MemoryBound bound = memory_bound(*device);
+  throw core::Error(
+      core::ErrorKind::memory, bound.field, core::byte_size().write(request.memory_bytes),
+      "at least " + enough_bytes(needed) + " to search a trial at a time",
+      bound.advice + ", lower the highest DM, or make `baseline_s` and `max_width_s` shorter");
 }
 
 // What may have friends in a part of the same range of DMs that another pass has waits for it, the rest
@@ -225,16 +227,23 @@ void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
 
 }  // namespace
 
+MemoryBound memory_bound(const device::Device& device) {
+  if (!device.compiles() || device.properties().host_cpu) return {};
+  return {device.name() + ": memory", "the memory of " + device.name(),
+          "free memory of the GPU, or raise `device_memory_bytes` where it is given"};
+}
+
 std::size_t most_in_a_block(const PassRequest& request, std::size_t blocks) {
   const std::size_t each = blocks * request.dedisperse.beams * request.sample_bytes;
   const std::size_t wanted =
       request.most_block_samples == 0 ? kMostBlock : request.most_block_samples;
   const std::size_t most = std::min(wanted, request.memory_bytes / each);
   if (most < std::min(kLeastBlock, wanted))
-    throw core::Error(core::ErrorKind::memory, "memory_bytes", std::to_string(request.memory_bytes),
-                      "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
-                          std::to_string(blocks) + " blocks of the input",
-                      "allow for more memory");
+    throw core::Error(core::ErrorKind::memory, "memory_bytes",
+                      core::byte_size().write(request.memory_bytes),
+                      "at least " + enough_bytes(kLeastBlock * each) + " for " +
+                          core::counted(blocks, "block") + " of the input",
+                      "raise `memory_bytes`");
   return std::bit_floor(most);
 }
 
@@ -250,7 +259,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
     // Not even blocks fit: on the processor, the need of the whole is known at once.
     if (device->compiles()) throw;
     if (request.most_block_samples == 0) request.most_block_samples = kLeastBlock;
-    refuse_memory(request, cut(trials, trials.trials()), device, gpu);
+    refuse_memory(request, cut(trials, trials.trials()), device);
   }
   // A GPU's memory is its own limit, some of it for others.
   if (gpu)
@@ -276,7 +285,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
     } catch (const core::Error& error) {
       if (error.kind() != core::ErrorKind::memory) throw;
       if (count == most) {
-        if (request.most_block_samples <= kLeastBlock) refuse_memory(request, pieces, device, gpu);
+        if (request.most_block_samples <= kLeastBlock) refuse_memory(request, pieces, device);
         request.most_block_samples = kLeastBlock;
         continue;
       }

@@ -43,6 +43,13 @@ struct PassRequest {
 /// it.
 inline constexpr std::size_t kMostBlock = 32768;
 
+/// What bounds the passes of a search, in errors: the field, and how to raise it.
+struct MemoryBound {
+  std::string field = "memory_bytes", name = "`memory_bytes`", advice = "raise `memory_bytes`";
+};
+/// On a GPU its own memory.
+MemoryBound memory_bound(const device::Device& device);
+
 /// Times of the input in a block at most: `blocks` of them are in the host's memory, which
 /// memory_bytes is a cap on whatever the device has. Throws Error(memory).
 std::size_t most_in_a_block(const PassRequest& request,

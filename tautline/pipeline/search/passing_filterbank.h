@@ -31,7 +31,8 @@ class PassingFilterbank final : public formats::FilterbankReader {
   /// Beside a block, kReadBehind spectra before it and `ahead`, at first kFirstAhead, after it can be read.
   /// `stretch`: where so many spectra or more of packets did not come, they are zeros, which are found as stretches that
   /// hold nothing; other values of packets that did not come are replaced.
-  void look_around(std::uint64_t ahead, std::size_t stretch);
+  /// `past_lead`: where the stream begins with equal spectra, those behind them can be read, however many come first.
+  void look_around(std::uint64_t ahead, std::size_t stretch, bool past_lead = false);
 
   void shorten_blocks(std::uint64_t samples) { block_samples_ = samples; }
 
@@ -57,14 +58,20 @@ class PassingFilterbank final : public formats::FilterbankReader {
   }
   void begin_at(std::uint64_t position);
   void wait_for(std::uint64_t end);
+  void shorten_lead();
+  std::uint64_t limit() const;
 
   std::unique_ptr<stream::LiveSpectra> filterbank_;
   std::optional<LostValues> lost_;  // of packets
   std::uint64_t most_samples_, block_samples_;
   std::uint64_t behind_ = 0, ahead_ = 0, first_ahead_ = 0;
+  bool past_lead_ = false;
+  // Of the equal spectra at the stream's begin one is kept, and their number.
+  std::vector<std::byte> lead_spectrum_;
+  std::uint64_t lead_ = 0;
   std::vector<std::byte> kept_;              // spectra first_kept_ to came_
   std::uint64_t first_kept_ = 0, came_ = 0;  // since the stream's begin
-  std::uint64_t limit_ = 0;                  // of this block's reads
+  std::uint64_t position_ = 0, limit_ = 0;   // of this block and its reads
   bool begins_ = true, ended_ = false;
   std::stop_token stop_;
 };

@@ -12,6 +12,7 @@
 #include "tautline/pipeline/search/candidate_page.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/cut_out.h"
+#include "tautline/pipeline/search/data_warnings.h"
 #include "tautline/pipeline/search/drawn_files.h"
 #include "tautline/pipeline/search/search_report.h"
 
@@ -151,7 +152,8 @@ void SearchReport::draw_best(const SearchDrawing& calls, const std::function<voi
     const Beam& beam = beam_of(candidate);
     pictures.ignored_channels = beam.left_out.all;
     pictures.windows = windows_of(candidate);
-    summary_.pictures.push_back(draw_candidate(*beam.reader, data.range, candidate,
+    const auto reader = read_again(beam, data.range);
+    summary_.pictures.push_back(draw_candidate(*reader, data.range, candidate,
                                                data.grid_first - data.range.first, pictures));
     if (calls.picture) calls.picture(summary_);
     tell();
@@ -191,6 +193,7 @@ std::string SearchReport::page_text() const {
   for (const LevelStep& step : summary_.level_steps)  // a line each
     page.empty.emplace_back(static_cast<double>(step.sample) * page.sample_s, 0);
   page.pictures = summary_.pictures;
+  page.warnings = data_warnings(summary_);
   for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
   page.facts.emplace_back("run", config_.history);
   page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);

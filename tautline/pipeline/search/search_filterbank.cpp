@@ -48,11 +48,12 @@ struct PlannedSearch {
         plan(plan_of(as_planned(config), live ? live->stream() : source->stream(), device,
                      live ? live->source().block_samples() : 0)),
         report(config, input, plan, device) {
+    const MemoryBound bound = memory_bound(*device);
     if (live && plan->passes().size() > 1)
       throw core::Error(
-          core::ErrorKind::memory, "memory_bytes",
+          core::ErrorKind::memory, bound.field,
           std::to_string(plan->passes().size()) + " passes over data that come once by a pipe",
-          "one", "allow for more memory, try fewer DMs, or write them to a file");
+          "one", bound.advice + ", try fewer DMs, or write them to a file");
     if (live) log_remarks(*input->beams.front().reader, *device);
     report.expect();
     if (announce) announce(report.plan_text());

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/search_latency.h"
 
@@ -27,7 +29,7 @@ std::vector<double> dms_of_series(const SearchConfig& config,
   for (const double dm : dms)
     if (!(dm >= 0) || dm > kHighestDm)
       throw core::Error(core::ErrorKind::format, name_of_input(config) + ": dispersion measure",
-                        std::to_string(dm), "0 to 1e6 pc cm^-3",
+                        core::text::write_number(dm), "0 to 1e6 pc cm^-3",
                         "correct the header of the series");
   return dms;
 }
@@ -38,9 +40,10 @@ std::size_t memory_beside_iqrm(const SearchConfig& config,
   if (!config.iqrm) return config.memory_bytes;
   const std::size_t window = iqrm_window_bytes(config.iqrm_limits, description);
   if (window > config.memory_bytes / 2)
-    throw core::Error(core::ErrorKind::memory, "memory_bytes", std::to_string(config.memory_bytes),
-                      "twice the " + std::to_string(window) + " bytes of a window of IQRM",
-                      "allow for more, or make `iqrm_limits.every_s` shorter");
+    throw core::Error(core::ErrorKind::memory, "memory_bytes",
+                      core::byte_size().write(config.memory_bytes),
+                      "twice the " + core::byte_text(window) + " of a window of IQRM",
+                      "raise `memory_bytes`, or make `iqrm_limits.every_s` shorter");
   return config.memory_bytes - window;
 }
 

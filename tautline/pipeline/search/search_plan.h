@@ -37,6 +37,7 @@ class SearchPlan {
   bool is_too_wide(std::uint64_t samples) const;
   /// As configured; 0: none.
   double most_latency_s() const { return most_latency_s_; }
+  const device::Device& device() const { return *device_; }
   double sample_s() const { return description_.tsamp_s; }
   /// describe_trials.
   const std::string& trials_text() const { return trials_text_; }

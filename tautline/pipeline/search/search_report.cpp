@@ -9,12 +9,15 @@
 #include <tuple>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/counted.h"
+#include "tautline/core/dispersion.h"
 #include "tautline/pipeline/search/coincident_beams.h"
 #include "tautline/pipeline/search/cut_out.h"
 #include "tautline/pipeline/search/drawn_files.h"
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/gapless_reader.h"
 #include "tautline/pipeline/search/kept_trials.h"
 #include "tautline/pipeline/search/noise_of_widths.h"
 #include "tautline/pipeline/search/read_trial.h"
@@ -22,6 +25,24 @@
 #include "tautline/pipeline/search/times_without_data.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+// The first of many passes and the last: those between them differ in the DMs of their trials alone.
+std::string passes_text(const std::vector<PassPlan>& passes) {
+  constexpr std::size_t kFirst = 3;
+  std::string lines;
+  for (std::size_t k = 0; k < passes.size(); ++k) {
+    if (const std::size_t between = passes.size() - 1 - k; k == kFirst && between > 1) {
+      lines += fmt::format("... and {} more passes like these\n", between);
+      k += between;
+    }
+    lines += passes[k].text + "\n";
+  }
+  return lines;
+}
+
+}  // namespace
 
 SearchReport::SearchReport(SearchConfig config, std::shared_ptr<const FilterbankInput> input,
                            std::shared_ptr<const SearchPlan> plan,
@@ -50,10 +71,11 @@ void SearchReport::require_cutouts() const {
   const CutoutChunk chunk = chunk_of(formats::candidates::as_your(most, search), description());
   const std::size_t bytes = cutout_bytes(chunk, description());
   if (bytes > config_.memory_bytes)
-    throw core::Error(core::ErrorKind::memory, "cutout_folder",
-                      fmt::format("{} MiB for one cut-out at DM {:.6g}", bytes >> 20, most.dm),
-                      fmt::format("{} MiB at most (`memory_bytes`)", config_.memory_bytes >> 20),
-                      "raise `memory_bytes`, lower the highest DM or leave `cutout_folder` out");
+    throw core::Error(
+        core::ErrorKind::memory, "cutout_folder",
+        fmt::format("{} for one cut-out at DM {:.6g}", core::byte_text(bytes), most.dm),
+        core::byte_text(config_.memory_bytes) + " at most (`memory_bytes`)",
+        "raise `memory_bytes`, lower the highest DM or leave `cutout_folder` out");
 }
 
 void SearchReport::name_pictures() {
@@ -153,7 +175,7 @@ std::string SearchReport::describe(const SearchRunNodes& nodes, const std::stop_
 // The plan for people.
 std::string SearchReport::plan_text() const {
   std::string lines = plan_->trials_text() + "\n";
-  for (const PassPlan& pass : plan_->passes()) lines += pass.text + "\n";
+  lines += passes_text(plan_->passes());
   const SearchPart& part = plan_->first_part();
   const double sample_s = part.detect->config().sample_time_s;
   const double measured_s =
@@ -190,7 +212,7 @@ std::string SearchReport::plan_text() const {
                          most_beams(config_.max_beams, beams().size()));
   if (summary_.passes > 1)
     lines += "; the input is read " + std::to_string(summary_.passes) +
-             " times, since all trials at once take more than `memory_bytes`";
+             " times, since all trials at once take more than " + memory_bound(*device_).name;
   const double data_s = summary_.stream_s;
   if (summary_.data_segments > beams().size())
     lines += "; " + core::counted(summary_.data_segments, "segment") + " of data, " +
@@ -218,7 +240,9 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
     s.clipped = nodes.inject->clipped();
   }
   if (nodes.iqrm != nullptr) s.iqrm = nodes.iqrm->found();
-  s.data_segments = data_searched(*nodes.sink).size();
+  const std::vector<SearchedData> searched = data_searched(*nodes.sink);
+  s.data_segments = searched.size();
+  summarise_searched(searched);
   const engine::Counters found = nodes.search->counters();
   s.detections = found.at("detections");
   s.not_finite = s.empty.not_finite + found.at("not_finite");
@@ -229,6 +253,18 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   for (const core::Candidate& c : s.candidates)
     s.in_many_beams += config_.beams && c.beams > s.most_beams ? 1 : 0;
   for (const Beam& beam : beams()) s.damage.add(beam.reader->damage());
+}
+
+void SearchReport::summarise_searched(const std::vector<SearchedData>& data) {
+  if (description().time_series) return;
+  SearchSummary& s = summary_;
+  s.longest_delay_s = core::dispersion_delay_s(s.dms.back(), description().lowest_mhz(),
+                                               description().highest_mhz(), config_.dm_constant);
+  const double delay = s.longest_delay_s * description().rate_hz.value();
+  double searched = 0;
+  for (const SearchedData& one : data)
+    searched += std::max(0.0, static_cast<double>(one.samples) - delay);
+  s.searched_fraction = samples() > 0 ? searched / static_cast<double>(samples()) : 1;
 }
 
 // In order of beam and time, including segments too short for all trials.
@@ -252,6 +288,13 @@ const PlacedRange& SearchReport::data_segment_of(const core::Candidate& candidat
   for (const PlacedRange& data : segments)
     if (candidate.sample < data.grid_first + data.range.count) return data;
   return segments.back();
+}
+
+// Samples as the search saw them, before masks.
+std::shared_ptr<formats::FilterbankReader> SearchReport::read_again(
+    const Beam& beam, const SampleRange& range) const {
+  if (config_.keep_constant) return beam.reader;
+  return std::make_shared<CleanedReader>(*beam.reader, range, beam.left_out.all);
 }
 
 // Masked ones of the candidate's beam.
@@ -310,7 +353,8 @@ std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candi
   const auto host = device_->compiles() ? device::open({}, {}) : device_;
   const std::uint64_t middle =
       candidate.sample - std::min<std::uint64_t>(candidate.sample, data.grid_first);
-  const TrialStretch stretch = read_trial(*beam.reader, data, middle, samples, std::move(trial),
+  const auto reader = read_again(beam, data.range);
+  const TrialStretch stretch = read_trial(*reader, data, middle, samples, std::move(trial),
                                           config_.mask.empty() ? nullptr : &mask, host);
   const SampleRange needed{stretch.first_sample, stretch.series.size() + stretch.max_delay};
   auto without = empty_times(summary_.empty, config_.beams ? candidate.beam : 0, needed);

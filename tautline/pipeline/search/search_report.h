@@ -57,9 +57,12 @@ class SearchReport {
   void require_injections() const;
   void summarise_plan();
   void summarise_run(const SearchRunNodes& nodes);
+  void summarise_searched(const std::vector<SearchedData>& data);
   std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
   const Beam& beam_of(const core::Candidate& candidate) const;
   const PlacedRange& data_segment_of(const core::Candidate& candidate) const;
+  std::shared_ptr<formats::FilterbankReader> read_again(const Beam& beam,
+                                                        const SampleRange& range) const;
   std::span<const MaskedWindow> windows_of(const core::Candidate& candidate) const;
   std::vector<std::size_t> channels_beside(const Beam& beam,
                                            const core::Candidate& candidate) const;

@@ -39,6 +39,8 @@ struct SearchSummary : FilterbankRunSummary {
   InjectionsFound injections;     ///< of SearchConfig::inject
   std::uint64_t clipped = 0;      ///< samples at the largest value where pulses were put in
   std::vector<CandidatePictures> pictures;  ///< of the best candidates, where a folder was named
+  /// Of the highest trial: its longest delay, and the part of the data that lies farther before the ends of the segments.
+  double longest_delay_s = 0, searched_fraction = 1;
   const formats::candidates::SearchDescription& search_of(const core::Candidate& candidate) const {
     return searched.size() > 1 ? searched[candidate.beam] : searched.front();
   }

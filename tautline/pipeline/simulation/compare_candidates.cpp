@@ -23,6 +23,7 @@ namespace {
 
 using core::Candidate;
 
+constexpr const char* kFilterbankSchema = "tautline.simulation.filterbank";
 constexpr double kSlackSamples = 3;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -37,7 +38,7 @@ struct FilterbankTruth {
 };
 
 FilterbankTruth truth_of_filterbank(const nlohmann::json& json) {
-  if (!json.is_object() || json.value("schema", "") != "tautline.simulation.filterbank")
+  if (!json.is_object() || json.value("schema", "") != kFilterbankSchema)
     throw std::runtime_error("schema is not tautline.simulation.filterbank");
   FilterbankTruth truth;
   truth.tsamp_s = json.at("tsamp_s");
@@ -56,7 +57,7 @@ FilterbankTruth truth_of_filterbank(const nlohmann::json& json) {
 }
 
 FilterbankTruth read_filterbank_truth(const std::string& path) {
-  simulation::require_truth_file(path);
+  simulation::require_truth_file(path, kFilterbankSchema);
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw core::Error(core::ErrorKind::io, path + ": cannot be opened", std::strerror(errno), "",
@@ -130,8 +131,8 @@ CandidateComparison compare_candidates(const std::string& candidates_path,
   comparison.candidates = candidates.size();
   for (const Candidate& candidate : candidates) {
     TruePulse* of = pulse_of(candidate, truth);
-    if (of == nullptr)
-      ++comparison.false_alarms;
+    if (of == nullptr)  // the truth may be that of the injected pulses
+      ++(candidate.injected ? comparison.injected : comparison.false_alarms);
     else if (!of->whole)
       ++comparison.cut;
     else if (of->pulse.found)

@@ -23,8 +23,9 @@ struct CandidateComparison {
   std::size_t duplicates = 0;    ///< more candidates of a pulse that was found
   std::size_t cut = 0;           ///< candidates of pulses that are only in part in the file
   std::size_t false_alarms = 0;  ///< candidates of no pulse
-  double recall = 0;             ///< found pulses over pulses; NaN without a pulse
-  double mean_snr_ratio = 0;     ///< candidate's over the truth's, of found pulses; NaN without one
+  std::size_t injected = 0;   ///< candidates of pulses that the search injected: none of the above
+  double recall = 0;          ///< found pulses over pulses; NaN without a pulse
+  double mean_snr_ratio = 0;  ///< candidate's over the truth's, of found pulses; NaN without one
   double snr_ratio_scatter = 0;  ///< standard deviation of the same; NaN for fewer than two
   bool agrees = false;           ///< enough pulses were found, or the truth has none
   std::string verdict;           ///< one sentence

@@ -13,12 +13,11 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
-#include "tautline/core/field_text.h"
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/pipeline/simulation/kept_amplitude.h"
-#include "tautline/pipeline/voltages/visibility_facts.h"
+#include "tautline/pipeline/simulation/truth_model.h"
 
 namespace tautline::pipeline {
 namespace {
@@ -27,35 +26,22 @@ using core::Error;
 using core::ErrorKind;
 using formats::Integration;
 using formats::VisibilityDescription;
-using simulation::TrueSource;
 using simulation::Truth;
 
 using Complex = std::complex<double>;
 constexpr double kDegPerRad = 180 / std::numbers::pi;
-constexpr double kFullTurn = 2 * std::numbers::pi;
 /// Channels within this distance of a tone, in channel widths, contain power of the tone.
 constexpr double kToneChannels = 3;
 /// A channel across the edge of the sampled band holds both ends of the band, folded together.
 constexpr double kEdgeChannels = 0.75;
-constexpr std::size_t kMostClosures = 512;
+/// Powers of fewer samples fluctuate together with the visibilities: weights made of them favour low visibilities, by
+/// two parts in as many as there are samples where an input is all signal.
+constexpr double kSamplesOfPower = 1024;
 
-/// The number of channels or integrations that became one; 1 where the file does not say.
-std::size_t averaged(const VisibilityDescription& description, const char* name) {
-  const auto found = description.extra.find(name);
-  if (found == description.extra.end()) return 1;
-  return std::max<std::size_t>(1, core::text::read<std::size_t>(found->second));
-}
-
-double wrapped_deg(double degrees) {
-  return std::remainder(degrees, 360.0);
-}
-
-/// Two inputs of the file with equal feeds, first < second, and the indices of their antennas in
-/// the truth.
+/// Two inputs of the file with equal feeds, first < second, and their antennas in the truth.
 struct ComparedPair {
   std::size_t first = 0, second = 0;
-  std::size_t true_first = 0, true_second = 0;
-  char feed = 'x';
+  simulation::TruePair truth;
   double length_m = 0;
   double weighted_model = 0;     // sum w |M|^2
   Complex weighted_product = 0;  // sum w conj(M) V
@@ -66,13 +52,11 @@ class Comparison {
   Comparison(const VisibilityDescription& description, const Truth& truth)
       : description_(description),
         truth_(truth),
-        kept_(simulation::kept_by_rounding(description)),
-        rotated_(description.extra.contains(kFringesRotated)),
-        channels_in_one_(averaged(description, kAveragedChannels)),
-        correlated_s_(description.integration_s /
-                      static_cast<double>(averaged(description, kAveragedIntegrations))) {
+        model_(description, truth),
+        kept_(simulation::kept_by_rounding(description)) {
     choose_channels();
     choose_pairs();
+    require_same_array();
     for (std::size_t input = 0; input < inputs(); ++input) recorded_.push_back(recorded(input));
     power_sum_.assign(description.channel_hz.size() * inputs(), 0);
     power_weight_ = power_sum_;
@@ -91,11 +75,37 @@ class Comparison {
       }
   }
 
+  /// Between the passes. A channel of fewer than kSamplesOfPower samples gets the mean power of as many neighbouring
+  /// channels as have them together.
+  void smooth_powers() {
+    power_.assign(power_sum_.size(), 0);
+    std::vector<double> sums(channels_.size() + 1), weights(sums);
+    for (std::size_t input = 0; input < inputs(); ++input) {
+      for (std::size_t k = 0; k < channels_.size(); ++k) {
+        const std::size_t at = channels_[k] * inputs() + input;
+        sums[k + 1] = sums[k] + power_sum_[at];
+        weights[k + 1] = weights[k] + power_weight_[at];
+      }
+      for (std::size_t k = 0; k < channels_.size(); ++k) {
+        std::size_t first = k, end = k + 1;
+        for (std::size_t more = 1;
+             weights[end] - weights[first] < kSamplesOfPower && end - first < channels_.size();
+             more *= 2) {
+          first = k - std::min(k, more);
+          end = std::min(channels_.size(), k + more + 1);
+        }
+        const double weight = weights[end] - weights[first];
+        if (weight > 0)
+          power_[channels_[k] * inputs() + input] = (sums[end] - sums[first]) / weight;
+      }
+    }
+  }
+
   /// Second pass: called with every integration.
   void add(const Integration& integration) {
-    follow_delays(integration);
+    model_.follow_delays(integration);
     for (const std::size_t channel : channels_) {
-      follow_phases(description_.channel_hz[channel]);
+      model_.follow_phases(description_.channel_hz[channel]);
       for (ComparedPair& pair : pairs_) add_cell(integration, channel, pair);
     }
   }
@@ -106,11 +116,15 @@ class Comparison {
               [](const ComparedPair& a, const ComparedPair& b) { return a.length_m < b.length_m; });
     for (const ComparedPair& pair : pairs_)
       if (pair.weighted_model > 0) found.visibilities.push_back(compared(pair));
+    if (found.visibilities.empty() && !products_counted_)
+      throw Error(ErrorKind::config, "visibilities", "no valid product of two antennas",
+                  "cross products", "correlate without `autos_only`");
     if (found.visibilities.empty())
       throw Error(ErrorKind::config, "visibilities", "no valid sample of a simulated source",
                   "at least one", "are these files of the same run?");
-    close(found);
-    summarise(found, tolerance);
+    found.closures = closures_of(found.visibilities, antenna_numbers());
+    found.power_ratio = power_ratio();
+    judge(found, tolerance);
     return found;
   }
 
@@ -178,9 +192,7 @@ class Comparison {
         ComparedPair pair;
         pair.first = first;
         pair.second = second;
-        pair.true_first = one->second;
-        pair.true_second = other->second;
-        pair.feed = inputs[first].feed;
+        pair.truth = {one->second, other->second, inputs[first].feed};
         pair.length_m = std::sqrt(formats::dot(side, side));
         pairs_.push_back(pair);
       }
@@ -201,84 +213,26 @@ class Comparison {
     }
   }
 
-  /// Delays of every source and antenna at the integration's middle, less the delays that a tracked
-  /// phase centre removed, and their change during the integration.
-  void follow_delays(const Integration& integration) {
-    const double since_s = core::seconds_between(truth_.middle, integration.middle);
-    const std::size_t antennas = truth_.antenna_numbers.size();
-    const std::vector<double> before = tracked_delays(integration, -0.5);
-    const std::vector<double> middle = tracked_delays(integration, 0);
-    const std::vector<double> after = tracked_delays(integration, 0.5);
-    for (auto* values : {&arrival_s_, &arrival_drift_s_, &delay_s_, &drift_s_})
-      values->assign(truth_.sources.size() * antennas, 0);
-    for (std::size_t s = 0; s < truth_.sources.size(); ++s)
-      for (std::size_t a = 0; a < antennas; ++a) {
-        const TrueSource& source = truth_.sources[s];
-        const double acceleration = source.delay_acceleration_per_s[a];
-        const std::size_t at = s * antennas + a;
-        arrival_s_[at] = source.delay_s[a] + source.delay_rate[a] * since_s +
-                         acceleration * since_s * since_s / 2;
-        arrival_drift_s_[at] =
-            (source.delay_rate[a] + acceleration * since_s) * integration.integration_s;
-        delay_s_[at] = arrival_s_[at] - middle[a];
-        drift_s_[at] = arrival_drift_s_[at] - (after[a] - before[a]);
-      }
-    integrations_in_one_ = std::max<std::size_t>(
-        1, static_cast<std::size_t>(std::llround(integration.integration_s / correlated_s_)));
-  }
-
-  /// Arrival delays of the phase centre, `fraction` of the integration from its middle; zero
-  /// where none is tracked.
-  std::vector<double> tracked_delays(const Integration& integration, double fraction) const {
-    std::vector<double> delays(truth_.antenna_numbers.size(), 0);
-    const formats::PhaseCentre& centre = description_.phase_centre;
-    if (!centre.tracked) return delays;
-    const auto shift = std::llround(fraction * integration.integration_s * 1e9);
-    const core::Instant instant =
-        core::advance(integration.middle, shift, core::Rational{1'000'000'000, 1});
-    const formats::ApparentPlace place =
-        formats::apparent_place(centre.ra_deg, centre.dec_deg, instant,
-                                formats::site_of(description_.array), description_.earth);
-    for (std::size_t a = 0; a < description_.array.antennas.size(); ++a)
-      for (std::size_t known = 0; known < delays.size(); ++known)
-        if (truth_.antenna_numbers[known] == description_.array.antennas[a].number)
-          delays[known] = formats::arrival_delay_s(formats::antenna_offset_m(description_.array, a),
-                                                   place.axes);
-    return delays;
-  }
-
-  void follow_phases(double hz) {
-    phasor_.resize(delay_s_.size());
-    for (std::size_t k = 0; k < delay_s_.size(); ++k)
-      phasor_[k] = std::polar(1.0, -kFullTurn * std::remainder(hz * delay_s_[k], 1.0));
-    flux_.resize(truth_.sources.size());
-    for (std::size_t s = 0; s < flux_.size(); ++s)
-      flux_[s] = truth_.power_scale * truth_.sources[s].flux *
-                 std::pow(hz / truth_.centre_hz, truth_.sources[s].spectral_index);
-    hz_ = hz;
-  }
-
-  /// The mean over the channel and the integration of conj(x_1) x_2.
-  Complex model(const ComparedPair& pair) const {
-    const std::size_t antennas = truth_.antenna_numbers.size();
-    Complex sum = 0;
-    for (std::size_t s = 0; s < flux_.size(); ++s) {
-      const std::size_t one = s * antennas + pair.true_first;
-      const std::size_t other = s * antennas + pair.true_second;
-      const TrueSource& source = truth_.sources[s];
-      const auto kept = [&](const std::vector<double>& left_s, const std::vector<double>& arrival_s,
-                            double hz, std::size_t parts) {
-        const double turns = (left_s[other] - left_s[one]) * hz;
-        if (!rotated_) return simulation::mean_of_turns(turns);
-        return simulation::mean_of_rotated(turns, (arrival_s[other] - arrival_s[one]) * hz, parts);
-      };
-      const double smearing =
-          kept(delay_s_, arrival_s_, description_.channel_width_hz, channels_in_one_) *
-          kept(drift_s_, arrival_drift_s_, hz_, integrations_in_one_);
-      sum += flux_[s] * (pair.feed == 'x' ? source.power_x : source.power_y) * smearing *
-             std::conj(phasor_[one]) * phasor_[other];
+  /// Throws where most baselines are none of the simulated array's: antennas have small numbers in any array.
+  void require_same_array() const {
+    constexpr double kOther = 0.5;  // of a baseline's length: no error of a position
+    if (truth_.antenna_ecef_m.empty() || !description_.array.positions_known) return;
+    std::size_t others = 0;
+    for (const ComparedPair& pair : pairs_) {
+      const auto measured =
+          formats::difference(antenna_of(pair.second).ecef_m, antenna_of(pair.first).ecef_m);
+      const auto off = formats::difference(
+          measured, formats::difference(truth_.antenna_ecef_m[pair.truth.second],
+                                        truth_.antenna_ecef_m[pair.truth.first]));
+      if (formats::dot(off, off) > kOther * kOther * formats::dot(measured, measured)) ++others;
     }
-    return sum;
+    if (2 * others > pairs_.size())
+      throw Error(
+          ErrorKind::config, "baselines of the visibilities",
+          fmt::format("{} of {} unlike those of the simulated array", others, pairs_.size()),
+          "antennas where they were simulated",
+          "give the truth of the file that was correlated, and correlate with the "
+          "array.toml of the simulation");
   }
 
   void add_cell(const Integration& integration, std::size_t channel, ComparedPair& pair) {
@@ -286,46 +240,20 @@ class Comparison {
     const auto count = static_cast<double>(integration.counts(channel, packed));
     // The mean of the run: the powers of one integration fluctuate together with its visibilities,
     // and weights made of them would favour low visibilities.
-    const auto power = [&](std::size_t input) {
-      const std::size_t at = channel * inputs() + input;
-      return power_weight_[at] > 0 ? power_sum_[at] / power_weight_[at] : 0;
-    };
+    const auto power = [&](std::size_t input) { return power_[channel * inputs() + input]; };
+    products_counted_ = products_counted_ || count > 0;
     const double variance = power(pair.first) * power(pair.second) / count;
     const Complex value(integration.visibilities(channel, packed));
     if (!(count > 0) || !(variance > 0) || !std::isfinite(std::abs(value))) return;
     const double recorded =
         std::sqrt(recorded_[pair.first].correlation * recorded_[pair.second].correlation);
-    const Complex expected = kept_.correlation * recorded * model(pair);
+    const Complex expected = kept_.correlation * recorded * model_.visibility(pair.truth);
     pair.weighted_model += std::norm(expected) / variance;
     pair.weighted_product += std::conj(expected) * value / variance;
   }
 
-  /// The model at the band's centre and the run's middle.
-  Complex reference_model(const ComparedPair& pair) const {
-    Complex sum = 0;
-    for (const TrueSource& source : truth_.sources) {
-      const double delay_s = source.delay_s[pair.true_second] - source.delay_s[pair.true_first];
-      sum += std::polar(source.flux * (pair.feed == 'x' ? source.power_x : source.power_y),
-                        -kFullTurn * std::remainder(truth_.centre_hz * delay_s, 1.0));
-    }
-    return sum;
-  }
-
-  /// The same from the list of the truth file, which includes the small loss of the simulator;
-  /// large arrays are not listed.
-  Complex true_visibility(const ComparedPair& pair) const {
-    const int one = antenna_of(pair.first).number, other = antenna_of(pair.second).number;
-    if (const auto found = truth_.listed.find({{one, other}, pair.feed});
-        found != truth_.listed.end())
-      return found->second;
-    if (const auto found = truth_.listed.find({{other, one}, pair.feed});
-        found != truth_.listed.end())
-      return std::conj(found->second);
-    return reference_model(pair);
-  }
-
   ComparedVisibility compared(const ComparedPair& pair) const {
-    const Complex truth = true_visibility(pair), reference = reference_model(pair);
+    const Complex truth = model_.listed(pair.truth), reference = model_.reference(pair.truth);
     const Complex measured = pair.weighted_product / pair.weighted_model * reference;
     // Of the real and of the imaginary part.
     const double error = std::abs(reference) / std::sqrt(2 * pair.weighted_model);
@@ -333,7 +261,7 @@ class Comparison {
     ComparedVisibility row;
     row.ant_1 = antenna_of(pair.first).number;
     row.ant_2 = antenna_of(pair.second).number;
-    row.feed = pair.feed;
+    row.feed = pair.truth.feed;
     row.length_m = pair.length_m;
     row.measured_amplitude = std::abs(measured);
     row.true_amplitude = std::abs(truth);
@@ -346,49 +274,15 @@ class Comparison {
     return row;
   }
 
-  /// Triangles of antennas that follow each other, and some wide ones.
-  void close(TruthComparison& found) const {
-    std::map<std::pair<std::pair<int, int>, char>, const ComparedVisibility*> row_of;
-    for (const ComparedVisibility& row : found.visibilities)
-      row_of[{{row.ant_1, row.ant_2}, row.feed}] = &row;
+  /// In the order of the inputs, each once.
+  std::vector<int> antenna_numbers() const {
     std::vector<int> numbers;
-    for (const auto& input : description_.array.inputs) {
-      const int number = description_.array.antennas[input.antenna].number;
+    for (std::size_t input = 0; input < inputs(); ++input) {
+      const int number = antenna_of(input).number;
       if (std::find(numbers.begin(), numbers.end(), number) == numbers.end())
         numbers.push_back(number);
     }
-    for (std::size_t step = 1; 2 * step < numbers.size(); step *= 2)
-      for (std::size_t a = 0; a + 2 * step < numbers.size(); ++a)
-        for (const char feed : {'x', 'y'}) {
-          const std::array<int, 3> antennas{numbers[a], numbers[a + step], numbers[a + 2 * step]};
-          const auto side = [&](int one, int other) {
-            const auto row = row_of.find({{one, other}, feed});
-            return row == row_of.end() ? nullptr : row->second;
-          };
-          const ComparedVisibility* sides[3] = {side(antennas[0], antennas[1]),
-                                                side(antennas[1], antennas[2]),
-                                                side(antennas[0], antennas[2])};
-          if (!sides[0] || !sides[1] || !sides[2] || found.closures.size() >= kMostClosures)
-            continue;
-          found.closures.push_back(closure(antennas, feed, sides));
-        }
-  }
-
-  static ComparedClosure closure(const std::array<int, 3>& antennas, char feed,
-                                 const ComparedVisibility* const (&sides)[3]) {
-    ComparedClosure row{antennas, feed};
-    double variance = 0;
-    for (int k = 0; k < 3; ++k) {
-      const double sign = k == 2 ? -1 : 1;
-      row.measured_deg += sign * sides[k]->measured_phase_deg;
-      row.true_deg += sign * sides[k]->true_phase_deg;
-      variance += std::pow(sides[k]->phase_error_deg, 2);
-    }
-    row.measured_deg = wrapped_deg(row.measured_deg);
-    row.true_deg = wrapped_deg(row.true_deg);
-    row.error_deg = std::min(180.0, std::sqrt(variance));
-    row.sigmas = wrapped_deg(row.measured_deg - row.true_deg) / row.error_deg;
-    return row;
+    return numbers;
   }
 
   /// Measured over true power, the mean over inputs and channels. The true power contains tones,
@@ -409,74 +303,16 @@ class Comparison {
                                                  : std::numeric_limits<double>::quiet_NaN();
   }
 
-  void summarise(TruthComparison& found, const TruthTolerance& tolerance) const {
-    double amplitude = 0, phase = 0, closure = 0, ratio = 0, weight = 0;
-    const double noise = tolerance.sigmas;
-    const auto beyond = [](double sigmas, double limit) { return !(std::abs(sigmas) <= limit); };
-    for (const ComparedVisibility& row : found.visibilities) {
-      amplitude += std::pow(row.amplitude_sigmas, 2);
-      phase += std::pow(row.phase_sigmas, 2);
-      const double error = row.amplitude_error / row.true_amplitude;
-      ratio += (1 + row.amplitude_sigmas * error) / (error * error);
-      weight += 1 / (error * error);
-      if (error < 0.1) ++found.strong;
-      found.outside += beyond(row.amplitude_sigmas, noise + tolerance.amplitude_fraction / error) ||
-                       beyond(row.phase_sigmas, noise + tolerance.phase_deg / kDegPerRad / error);
-      found.beyond_noise += beyond(row.amplitude_sigmas, noise) || beyond(row.phase_sigmas, noise);
-    }
-    for (const ComparedClosure& row : found.closures) {
-      closure += std::pow(row.sigmas, 2);
-      found.outside += beyond(row.sigmas, noise + tolerance.phase_deg / row.error_deg);
-      found.beyond_noise += beyond(row.sigmas, noise);
-    }
-    const auto rms = [](double sum, std::size_t count) {
-      return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
-    };
-    found.amplitude_rms_sigmas = rms(amplitude, found.visibilities.size());
-    found.phase_rms_sigmas = rms(phase, found.visibilities.size());
-    found.closure_rms_sigmas = rms(closure, found.closures.size());
-    found.mean_amplitude_ratio = ratio / weight;
-    found.power_ratio = power_ratio();
-    found.agrees = found.outside == 0 && found.strong > 0;
-    found.verdict = verdict_of(found, tolerance);
-  }
-
-  static std::string verdict_of(const TruthComparison& found, const TruthTolerance& tolerance) {
-    const std::size_t rows = found.visibilities.size() + found.closures.size();
-    const std::string limit =
-        fmt::format("{} standard errors plus {} % of the amplitude or {} deg", tolerance.sigmas,
-                    100 * tolerance.amplitude_fraction, tolerance.phase_deg);
-    const char* const what = "visibilities and closure phases are off by";
-    if (found.outside > 0)
-      return fmt::format("does not agree: {} of {} {} more than {}", found.outside, rows, what,
-                         limit);
-    if (found.strong == 0)
-      return "too noisy to tell: no visibility is 10 times its noise; simulate for longer";
-    if (found.beyond_noise == 0)
-      return fmt::format("agrees: all {} {} at most {} standard errors", rows, what,
-                         tolerance.sigmas);
-    return fmt::format(
-        "agrees: all {} {} at most {}, the accuracy of the simulation; {} of them by more than {} "
-        "standard errors alone",
-        rows, what, limit, found.beyond_noise, tolerance.sigmas);
-  }
-
   const VisibilityDescription& description_;
   const Truth& truth_;
+  simulation::TruthModel model_;
   simulation::KeptByRounding kept_;                   // by the correlator
   std::vector<simulation::KeptByRounding> recorded_;  // [input] by the recorder
-  bool rotated_;  ///< the fringes, after correlation; else the voltages were delayed
-  std::size_t channels_in_one_, integrations_in_one_ = 1;
-  double correlated_s_;
   std::vector<std::size_t> channels_;
   std::vector<ComparedPair> pairs_;
-  // Of the integration at hand, [source][antenna], as the signals arrived and less the phase centre's; and of the
-  // channel at hand.
-  std::vector<double> arrival_s_, arrival_drift_s_, delay_s_, drift_s_;
-  std::vector<Complex> phasor_;
-  std::vector<double> flux_;
-  double hz_ = 0;
+  bool products_counted_ = false;                 // of two antennas
   std::vector<double> power_sum_, power_weight_;  // [channel][input]
+  std::vector<double> power_;                     // the same, for weights
 };
 
 }  // namespace
@@ -494,6 +330,7 @@ TruthComparison compare_truth(formats::VisibilityReader& visibilities, const Tru
   Comparison comparison(visibilities.description(), truth);
   for (std::size_t k = 0; k < visibilities.integrations(); ++k)
     comparison.add_powers(visibilities.read(k));
+  comparison.smooth_powers();
   for (std::size_t k = 0; k < visibilities.integrations(); ++k)
     comparison.add(visibilities.read(k));
   return comparison.finish(tolerance);

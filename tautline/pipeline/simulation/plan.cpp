@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
 #include "tautline/core/units.h"
@@ -62,8 +63,8 @@ void require_up(const formats::scene::Source& source, const formats::Site& site,
 template <class Values>
 void require_per_input(const char* field, const Values& values, std::size_t inputs) {
   if (values.size() != 1 && values.size() != inputs)
-    throw core::Error(core::ErrorKind::config, field, fmt::format("{} values", values.size()),
-                      fmt::format("1, or one for each of the array's {} inputs", inputs));
+    throw core::Error(core::ErrorKind::config, field, core::counted(values.size(), "value"),
+                      "1, or one for each of the array's " + core::counted(inputs, "input"));
 }
 
 void check(const formats::scene::Scene& scene, const formats::ArrayLayout& array,

@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/field_text.h"
@@ -208,8 +209,8 @@ FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
     else if (cut.threads > 1)
       --cut.threads;
     else
-      throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", bytes()),
-                  fmt::format("at most {}", config_.memory_bytes), "raise `memory_bytes`");
+      throw Error(ErrorKind::memory, "memory", core::byte_text(bytes()) + " needed",
+                  "at most " + core::byte_text(config_.memory_bytes), "raise `memory_bytes`");
   }
   cut.bytes = bytes();
   return cut;

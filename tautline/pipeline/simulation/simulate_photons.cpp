@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/field_text.h"
 #include "tautline/core/frequency_text.h"
+#include "tautline/core/nearest_name.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
 #include "tautline/engine/run.h"
@@ -179,10 +181,11 @@ PhotonPlan make_plan(const SimulatePhotonsConfig& c) {
                                  : std::vector<std::uint64_t>{c.sensors};
   plan.memory_bytes = expected_bytes(c, plan);
   if (plan.memory_bytes > c.memory_bytes)
-    throw Error(ErrorKind::memory, "memory", std::to_string(c.memory_bytes) + " bytes",
-                "at least " + std::to_string(plan.memory_bytes),
-                "give more, or simulate fewer sensors, fewer particles (n) or shorter diffusion "
-                "times (tau)");
+    throw Error(
+        ErrorKind::memory, "memory", core::byte_text(c.memory_bytes),
+        "at least " + core::byte_text(plan.memory_bytes),
+        "raise `memory_bytes`, or simulate fewer sensors, fewer particles (n) or shorter diffusion "
+        "times (tau)");
   return plan;
 }
 
@@ -311,7 +314,9 @@ class PhotonSimulation final : public engine::Node {
 
 void parse_photon_model(const std::string& text, PhotonModel& model) {
   const std::string kind = "diffusion:";
-  require(text.starts_with(kind), "model", text, "diffusion:n=,tau=,rate=");
+  if (!text.starts_with(kind))
+    throw Error(ErrorKind::config, "model", text, "diffusion:n=,tau=,rate=",
+                core::did_you_mean(text.substr(0, text.find(':')), {"diffusion"}));
   simulation::DiffusingSpecies species;
   std::size_t at = kind.size();
   while (at < text.size()) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/strided_source.h"
 
@@ -74,10 +76,10 @@ BlockCut choose_cut(const SimulationPlan& plan, const BlockLimits& limits) {
       cut.pieces = --cut.threads;
     else if (bytes() > limits.memory_bytes)
       throw core::Error(core::ErrorKind::memory, "memory",
-                        fmt::format("{} MiB needed for {} inputs and blocks of {} samples",
-                                    (bytes() >> 20) + 1, plan.inputs(), plan.blocks.block),
-                        fmt::format("at most {} MiB", limits.memory_bytes >> 20),
-                        "raise `memory_bytes`");
+                        fmt::format("{} MiB needed for {} and blocks of {}", (bytes() >> 20) + 1,
+                                    core::counted(plan.inputs(), "input"),
+                                    core::counted(plan.blocks.block, "sample")),
+                        "at most " + core::byte_text(limits.memory_bytes), "raise `memory_bytes`");
     else
       break;  // one segment of many inputs
   }

@@ -10,6 +10,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/units.h"
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/seeming_kind.h"
 
 namespace tautline::pipeline::simulation {
@@ -17,6 +18,9 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
+
+constexpr std::size_t kHeadBytes = 4096;
+constexpr const char* kTruthSchema = "tautline.simulation.truth";
 
 std::vector<double> numbers_of(const nlohmann::json& json, std::size_t count) {
   auto values = json.get<std::vector<double>>();
@@ -61,7 +65,7 @@ std::string without_mark(const std::string& text) {
 
 Truth truth_of(const nlohmann::json& json) {
   const std::string schema = json.is_object() ? json.value("schema", "") : "";
-  if (schema != "tautline.simulation.truth" || json.value("version", 0) != 1)
+  if (schema != kTruthSchema || json.value("version", 0) != 1)
     throw std::runtime_error("schema is not tautline.simulation.truth version 1");
   Truth truth;
   const nlohmann::json& sampling = json.at("sampling");
@@ -71,8 +75,12 @@ Truth truth_of(const nlohmann::json& json) {
   truth.power_scale = std::pow(sampling.at("steps_per_unit").get<double>(), 2);
   truth.complex = sampling.value("complex", true);
   truth.largest_step = sampling.value("largest_step", 0);
-  for (const nlohmann::json& antenna : json.at("array").at("antennas"))
+  for (const nlohmann::json& antenna : json.at("array").at("antennas")) {
     truth.antenna_numbers.push_back(antenna.at("number"));
+    if (antenna.contains("ecef_m"))
+      truth.antenna_ecef_m.push_back(antenna["ecef_m"].get<formats::Vector3>());
+  }
+  if (truth.antenna_ecef_m.size() != truth.antenna_numbers.size()) truth.antenna_ecef_m.clear();
   for (const nlohmann::json& input : json.at("array").at("inputs"))
     truth.input_power[{input.at("antenna"), input.at("feed").get<std::string>().at(0)}] =
         input.at("power");
@@ -86,15 +94,25 @@ Truth truth_of(const nlohmann::json& json) {
 
 }  // namespace
 
-void require_truth_file(const std::string& path) {
+void require_truth_file(const std::string& path, const std::string& schema) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return;
-  throw formats::other_kind(path, "the .truth.json that simulate wrote",
-                            "give the measured file first, then its truth");
+  const std::string expected = "the .truth.json that simulate wrote",
+                    advice = "give the measured file first, then its truth";
+  if (std::filesystem::is_directory(path, ignored))
+    throw formats::other_kind(path, expected, advice);
+  if (std::filesystem::is_regular_file(path, ignored)) (void)formats::InputFile(path);
+  const std::string is = formats::commands_for(path);
+  if (is.empty() || !formats::how_to_decompress(path).empty()) return;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kHeadBytes, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (head.find('"' + schema + '"') != std::string::npos) return;
+  const Error found = formats::other_kind(path, expected, advice);
+  throw Error(found.kind(), found.field(), found.value(), found.limit(), is + "; " + advice);
 }
 
 Truth read_truth(const std::string& path) {
-  require_truth_file(path);
+  require_truth_file(path, kTruthSchema);
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw Error(ErrorKind::io, path, std::string("cannot be opened: ") + std::strerror(errno), "",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/core/time.h"
+#include "tautline/formats/astronomy.h"
 
 namespace tautline::pipeline::simulation {
 
@@ -26,6 +27,7 @@ struct Truth {
   bool complex = true;     ///< samples; else real
   int largest_step = 0;    ///< of a sample's component; 0: not said
   std::vector<int> antenna_numbers;
+  std::vector<formats::Vector3> antenna_ecef_m;  ///< empty: not said
   std::vector<TrueSource> sources;
   std::vector<double> tones_hz;
   /// conj(x_first) x_second at the band's centre and the run's middle, in the scene's units, by
@@ -35,8 +37,9 @@ struct Truth {
   std::map<std::pair<int, char>, double> input_power;
 };
 
-/// Throws Error(format) for a folder.
-void require_truth_file(const std::string& path);
+/// Throws Error(format), which names what the file is, for a folder and for a file of another known kind that is no
+/// truth of `schema`.
+void require_truth_file(const std::string& path, const std::string& schema);
 /// Throws Error(io) and Error(format) naming the file and the field.
 Truth read_truth(const std::string& path);
 

@@ -4,14 +4,13 @@
 #include <cstdint>
 
 #include "tautline/core/integers.h"
+#include "tautline/pipeline/gpu_block_bytes.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
 constexpr std::size_t kLargestForm_bytes = std::size_t{16} << 20;
-// A GPU's launches and copies cost microseconds each, whatever their size.
-constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{64} << 20;
 // Bytes of voltages on a CPU. The first use of memory costs a run of a second more than short blocks do: 2 and 4 MiB
 // took as long or longer (docs/performance/runs.md).
 constexpr std::size_t kShortForm_bytes = std::size_t{1} << 20;
@@ -31,6 +30,12 @@ std::size_t bytes_before_filter(const stream::VoltageStream& sequence) {
 
 std::size_t hop_of(const core::VoltageDescription& d, const FilterConfig& filter) {
   return is_filtered(d, filter) ? bank_channels(d, filter) * (d.format.complex ? 1 : 2) : 1;
+}
+
+std::size_t largest_block(const stream::VoltageStream& stream, std::size_t bytes_per_time,
+                          bool gpu) {
+  if (!gpu) return kLargestForm_bytes;
+  return stream.live() ? kGpuBlock_bytes : gpu_block_bytes(stream.total_samples() * bytes_per_time);
 }
 
 }  // namespace
@@ -62,8 +67,8 @@ std::size_t choose_block_samples(const stream::VoltageStream& sequence, const Fi
                    filter.output == stages::channelize::Output::spectra_float);
   const std::size_t bytes_per_time =
       std::max(bytes_before_filter(sequence), streams * (floats ? 8 : 2));
-  const std::size_t most = gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes;
-  const std::size_t target = std::min(memory_bytes / 16, most);
+  const std::size_t target =
+      std::min(memory_bytes / 16, largest_block(sequence, bytes_per_time, gpu));
   const std::size_t hop = hop_of(d, filter);
   std::size_t samples = target / bytes_per_time;
   // Whole hops, and many of them in such multiples: masks and vectors then align.
@@ -90,9 +95,8 @@ ShortBlocks choose_blocks(const stream::VoltageStream& sequence, const FilterCon
 std::size_t source_block_samples(const stream::VoltageStream& stream, std::size_t memory_bytes,
                                  bool gpu) {
   constexpr std::size_t kProbe = 4096;
-  const std::size_t most =
-      std::min(memory_bytes / 16, gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes);
   const std::size_t each = std::max<std::size_t>(1, stream.block_bytes(kProbe) / kProbe);
+  const std::size_t most = std::min(memory_bytes / 16, largest_block(stream, each, gpu));
   return most / each > kProbe ? most / each / kProbe * kProbe
                               : std::max<std::size_t>(1, most / each);
 }

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/device_memory.h"
@@ -25,8 +26,24 @@ using core::ErrorKind;
 void check_memory(std::size_t needed, std::size_t limit) {
   if (needed <= limit) return;
   throw Error(ErrorKind::memory, "memory", std::to_string(needed >> 10) + " KiB needed",
-              "at most " + std::to_string(limit >> 10) + " KiB",
-              "raise `memory_bytes` or lower `channels`");
+              "at most " + core::byte_text(limit), "raise `memory_bytes` or lower `channels`");
+}
+
+// Without times.
+ChannelizeSummary summary_of(const VoltageNodes& nodes, const VoltageSinkNode& file,
+                             const core::VoltageDescription& description) {
+  const FEngine& f = nodes.f_engines.front()->f_engine();
+  ChannelizeSummary s;
+  add_facts(facts_of(nodes), s);
+  s.inputs = f.inputs();
+  s.channels = f.channels();
+  s.antenna_names = description.antenna_names;
+  s.input_names = names_of_inputs(description);
+  s.backend = f.backend();
+  s.written = file.counters().at("written");
+  s.invalid_spectra = file.counters().at("invalid_spectra");
+  s.stream_s = static_cast<double>(s.samples) / description.rate_hz.value();
+  return s;
 }
 
 }  // namespace
@@ -35,6 +52,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                       std::shared_ptr<const device::Device> device,
                                       const ProgressCallback& progress, std::stop_token stop) {
   core::check(config);
+  require_voltage_sink_name("output", config.output);
   ProgressReporter reporter(progress);
   const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s,
                                         config.keep_constant};
@@ -89,27 +107,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   } catch (...) {
     rethrow_of_stage(run.failed_node(), false);
   }
-  const FEngine& f = nodes.f_engines.front()->f_engine();
-  const VoltageFacts facts = facts_of(nodes);
-  ChannelizeSummary s;
-  s.inputs = f.inputs();
-  s.channels = f.channels();
-  s.spectra = facts.counts.at("spectra");
-  s.clipped = facts.counts.at("clipped");
-  s.not_finite = facts.counts.at("not_finite");
-  s.samples = facts.samples;
-  s.damage = facts.damage;
-  s.empty = facts.empty;
-  s.levels = facts.levels;
-  s.level_steps = facts.level_steps;
-  s.constant_channels = facts.constant_channels;
-  s.antenna_names = description.antenna_names;
-  s.input_names = names_of_inputs(description);
-  s.backend = f.backend();
-  s.written = file.counters().at("written");
-  s.invalid_spectra = file.counters().at("invalid_spectra");
+  ChannelizeSummary s = summary_of(nodes, file, description);
   s.elapsed_s = reporter.elapsed_s();
-  s.stream_s = static_cast<double>(s.samples) / description.rate_hz.value();
   s.profile = run.profile();
   return s;
 }

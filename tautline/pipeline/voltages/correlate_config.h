@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/field_words.h"
 #include "tautline/core/fields.h"
 #include "tautline/core/voltage.h"
 #include "tautline/formats/astronomy.h"
@@ -26,6 +27,7 @@ struct CorrelateConfig {
   std::string output;                         ///< .uvh5 or .ms
   formats::MakeVisibilityWriter writer = {};  ///< instead of the file; none: the file
   std::string report_path;                    ///< a self-contained HTML page; empty: none
+  core::FieldWords words = {};                ///< of the page's warnings
   bool overwrite = false;
   FilterConfig filter;
   double integration_s = 1.0;  ///< rounded to whole spectra

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "tautline/core/byte_text.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/delays/track.h"
 #include "tautline/formats/partial_file.h"
@@ -70,7 +71,7 @@ class Correlation {
   VoltageNodes nodes_;
   std::vector<const XEngineNode*> x_engines_;
   const engine::Node* reduction_ = nullptr;  // null: no reduction
-  VisibilitySinkNode* report_ = nullptr;
+  const VisibilitySinkNode* file_ = nullptr;
 
   bool filtered_ = true;
   std::size_t inputs_ = 0, channels_ = 0;
@@ -106,6 +107,7 @@ void Correlation::add_engines() {
   const Tracking tracking =
       choose_tracking(config_.delays_path, config_.phase_centre, layout, description.start,
                       source_->sequence().end(), config_.earth);
+  if (!tracking.warning.empty()) host_->shared().log(core::LogLevel::warning, tracking.warning);
   if (tracking.centre.tracked && core::is_known_start(description.start))
     if (const std::string below = formats::delays::below_horizon(
             layout, tracking.centre.name, {tracking.centre.ra_deg, tracking.centre.dec_deg},
@@ -143,7 +145,8 @@ void Correlation::add_engines() {
                                .earth = config_.earth,
                                .history = config_.history,
                                .keep_edge = config_.keep_edge,
-                               .rotation = tracking.before_filter ? nullptr : tracking.table}});
+                               .rotation = tracking.before_filter ? nullptr : tracking.table,
+                               .words = config_.words}});
   nodes_ = voltage_nodes(graph_, correlated.means);
   if (correlated.reduced != correlated.means)
     reduction_ = graph_.members()[correlated.reduced].node.get();
@@ -154,16 +157,19 @@ void Correlation::add_engines() {
 
 void Correlation::add_outputs(const CorrelatorOutputs& correlated) {
   const AskVoltageFacts facts = [nodes = nodes_] { return facts_of(nodes); };
-  // The page first: it is removed again when the file cannot be written.
-  if (!config_.report_path.empty()) {
-    auto page = std::make_unique<VisibilitySinkNode>(
-        VisibilitySinkConfig{config_.report_path, config_.overwrite, true, {}, facts});
-    report_ = page.get();
-    graph_.connect(correlated.means, graph_.add("report", std::move(page)), kPageWaits);
-  }
+  // Published in this order: no page without its file, and a page that cannot be written leaves a file that is whole.
   auto file = std::make_unique<VisibilitySinkNode>(VisibilitySinkConfig{
       config_.output, config_.overwrite, false, config_.writer, facts, source_->live()});
+  file_ = file.get();
   graph_.connect(correlated.reduced, graph_.add("visibilities", std::move(file)), kPageWaits);
+  if (config_.report_path.empty()) return;
+  auto page =
+      std::make_unique<VisibilitySinkNode>(VisibilitySinkConfig{.path = config_.report_path,
+                                                                .overwrite = config_.overwrite,
+                                                                .page = true,
+                                                                .facts = facts,
+                                                                .words = config_.words});
+  graph_.connect(correlated.means, graph_.add("report", std::move(page)), kPageWaits);
 }
 
 void Correlation::check_memory(const engine::Run& run) const {
@@ -180,9 +186,9 @@ void Correlation::check_memory(const engine::Run& run) const {
   const std::size_t host_bytes = run.bytes().host_bytes;
   if (host_bytes > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",
-                fmt::format("{} KiB needed for {} inputs and {} channels", host_bytes >> 10,
-                            inputs_, channels_),
-                fmt::format("at most {} KiB", config_.memory_bytes >> 10),
+                fmt::format("{} KiB needed for {} and {}", host_bytes >> 10,
+                            core::counted(inputs_, "input"), core::counted(channels_, "channel")),
+                "at most " + core::byte_text(config_.memory_bytes),
                 "raise `memory_bytes` or lower `channels`");
 }
 
@@ -207,8 +213,9 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
   try {
     watched.go(stop);
   } catch (...) {
-    if (report_ != nullptr && report_->published())  // no page without its visibilities
-      std::filesystem::remove(config_.report_path);
+    if (file_->published())
+      host_->shared().log(core::LogLevel::warning,
+                          config_.output + " is complete, its page was not written");
     rethrow_of_stage(run.failed_node(), !filtered_);
   }
   return summary(run);
@@ -216,17 +223,15 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
 
 CorrelateSummary Correlation::summary(const engine::Run& run) const {
   const VoltageFacts facts = facts_of(nodes_);
-  const auto& counters = facts.counts;
   const Sums& sums = x_engines_.front()->sums();
   const core::VoltageDescription& voltages = sums.spectra.voltages;
   CorrelateSummary s;
+  add_facts(facts, s);
   s.inputs = inputs_;
   const std::size_t group = config_.reduction.average_time;
   s.channels = kept_.count / config_.reduction.average_channels;
   s.integrations = reduction_ != nullptr ? reduction_->counters().at("integrations")
                                          : x_engines_.front()->counters().at("integrations");
-  s.spectra = counters.at("spectra");
-  s.samples = facts.samples;
   s.spectra_per_integration = sums.integration_spectra * group;
   s.integration_s = static_cast<double>(s.spectra_per_integration) *
                     static_cast<double>(sums.spectra.hop_samples) / voltages.rate_hz.value();
@@ -236,17 +241,10 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
     since_ready_s = std::min(since_ready_s, x->since_ready().elapsed_s());
   s.setup_s -= since_ready_s;
   s.stream_s = static_cast<double>(s.samples) / voltages.rate_hz.value();
-  s.gap_samples = counters.at("gap_samples");
-  s.clipped = counters.at("clipped");
-  s.not_finite = counters.at("not_finite");
-  s.overflowed = counters.at("overflowed");
+  s.gap_samples = facts.counts.at("gap_samples");
+  s.overflowed = facts.counts.at("overflowed");
   for (std::size_t d = 0; d < devices_.size(); ++d)
     s.devices.push_back({devices_[d]->name(), nodes_.f_engines[d]->counters().at("sent_bytes")});
-  s.damage = facts.damage;
-  s.empty = facts.empty;
-  s.levels = facts.levels;
-  s.level_steps = facts.level_steps;
-  s.constant_channels = facts.constant_channels;
   if (!config_.keep_edge)
     for (const std::size_t edge : sums.spectra.edge_channels)
       if (edge >= kept_.first && edge < kept_.first + kept_.count) s.edge_channels.push_back(edge);
@@ -265,6 +263,7 @@ CorrelateSummary correlate_voltages(
     const std::vector<std::shared_ptr<const device::Device>>& devices,
     const ProgressCallback& progress, std::stop_token stop) {
   core::check(config);
+  if (!config.writer) formats::require_visibility_name("output", config.output);
   return Correlation(config, devices, progress).run(stop);
 }
 

@@ -35,15 +35,16 @@ std::map<std::size_t, std::vector<std::size_t>> inputs_of_channels(
   return inputs;
 }
 
-// Of how many stretches, and how much of each input, where not all are named.
-std::string shares_text(const stream::EmptyVoltages& found, std::uint64_t samples,
-                        const std::vector<std::string>& names) {
+// Of how many stretches, and how much of each input, where not all are named. The `stretches` of those that are listed.
+std::string shares_text(const stream::EmptyVoltages& found, std::size_t stretches,
+                        std::uint64_t samples, const std::vector<std::string>& names) {
   std::vector<std::size_t> inputs;
   for (std::size_t i = 0; i < found.inputs.size(); ++i)
     if (found.inputs[i] > 0) inputs.push_back(i);
   std::ranges::stable_sort(inputs, std::greater(), [&](std::size_t i) { return found.inputs[i]; });
   std::string text =
-      fmt::format(" ... (in all {}:", core::counted(found.stretches, "stretch", "stretches"));
+      fmt::format(" ... (in all {}{}:", found.stretches > found.list.size() ? "more than " : "",
+                  core::counted(stretches, "stretch", "stretches"));
   for (std::size_t k = 0; k < std::min(inputs.size(), kNamedInputs); ++k)
     text += fmt::format("{} {} {:.2g} %", k > 0 ? "," : "", name_inputs({inputs[k]}, names),
                         100 * static_cast<double>(found.inputs[inputs[k]]) /
@@ -57,7 +58,8 @@ std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t sam
   std::string text;
   std::size_t named = 0;
   for (const auto& [times, inputs] : stretches) {
-    if (named == kNamedStretches) return text + shares_text(found, samples, names);
+    if (named == kNamedStretches)
+      return text + shares_text(found, stretches.size(), samples, names);
     text += named++ > 0 ? "; " : "";
     text += name_inputs(inputs, names);
     if (times.first == 0 && times.second == samples)

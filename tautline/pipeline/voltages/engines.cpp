@@ -107,6 +107,14 @@ std::size_t choose_blocks_of(const engine::Graph& graph, const engine::Port& vol
   return blocks.spectra;
 }
 
+// Bands are channels; the field makes real samples what no stage takes.
+void require_complex_bands(const RawVoltages& raw) {
+  if (raw.options.reader.threads_are == formats::ThreadsAre::bands &&
+      raw.description.channelized() && !raw.description.format.complex)
+    throw Error(ErrorKind::config, "threads_are", "bands, of real samples",
+                "complex samples where threads are bands", "leave it out");
+}
+
 }  // namespace
 
 void use_short_blocks(const engine::Graph& graph, const engine::Port& port) {
@@ -117,9 +125,10 @@ void use_short_blocks(const engine::Graph& graph, const engine::Port& port) {
 std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
                                         const engine::Port& voltages, FEnginesConfig config,
                                         const engine::EdgeOptions& edge) {
-  const std::size_t block_spectra = choose_blocks_of(graph, voltages, config);
   const engine::Stream stream = stream_at(graph, voltages);
   const auto& raw = stream.detail<RawVoltages>();
+  require_complex_bands(raw);
+  const std::size_t block_spectra = choose_blocks_of(graph, voltages, config);
   if (config.kept.count == 0) config.kept = {0, channels_of(raw.description, config.filter)};
   const bool channelized = raw.description.channelized();
   const ChannelRange coarse =
@@ -135,7 +144,8 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
                         .gains = config.gains,
                         .host = config.host,
                         .from = config.from,
-                        .block_spectra = block_spectra};
+                        .block_spectra = block_spectra,
+                        .log = d == 0 ? config.log : nullptr};
     if (config.tracking.before_filter) {
       f.delays = config.tracking.table;
       f.phase_centre = config.tracking.centre;

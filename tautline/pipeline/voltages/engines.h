@@ -26,7 +26,8 @@ struct FEnginesConfig {
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::optional<StreamPlace> from = {};             ///< FEngineNodeConfig's, of one device
   std::size_t memory_bytes =
-      0;  ///< for whose choice of blocks there is room; 0: they stay as they are
+      0;                   ///< for whose choice of blocks there is room; 0: they stay as they are
+  core::LogSink log = {};  ///< FEngineNodeConfig's, of the first device
 };
 
 /// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device. Every

@@ -32,8 +32,7 @@ void require_fitting(const core::VoltageDescription& description, const FilterCo
   }
   if (!description.format.complex)
     throw Error(ErrorKind::unsupported, "input", "channelized real samples",
-                "complex samples when the input is already channelized",
-                "where `threads_are` takes VDIF's threads for bands, leave it out");
+                "complex samples when the input is already channelized");
   if (config.fine == 0) {
     if (!config.named.empty())
       throw Error(ErrorKind::config, config.named.front(),

@@ -122,6 +122,7 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
       .requantised_bits = !rounded                            ? 0
                           : form == Output::corner_turned_ci4 ? 4
                                                               : 8,
+      .rounded_before = voltages_.rounded_bits,
       .device = config_.device->name(),
       .kernels = engine_->backend(),
       .phase_centre = config_.phase_centre,
@@ -203,6 +204,7 @@ std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {
 }
 
 void FEngineNode::start(engine::Outputs& outputs) {
+  valid_ = ValidShares(engine_->inputs(), engine_->span_samples());
   if (config_.gains) engine_->set_gains(config_.gains->values(outputs.stop()));
   if (renewal_) {
     if (config_.gains->integration_spectra() == 0)
@@ -323,6 +325,7 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
   core::RawBlock raw = block.payload_of<core::RawBlock>();
   const engine::Array& bytes = block.arrays.front();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
+  valid_.add_samples(raw);
   if (renewal_)
     renewal_->take_block(outputs.queue(config_.host), raw, block.first - segment_first_);
   filter(block, raw, outputs);
@@ -371,6 +374,7 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
     engine::Block& out = next_output(outputs);
     const SpectraChunk chunk = engine_->take(queue, most);
     if (chunk.spectra == 0) break;
+    valid_.add_spectra(chunk);
     if (block_spectra_ > 0) {
       add_to_block(raw, chunk);
       first = next_spectrum_ += chunk.spectra;
@@ -396,7 +400,13 @@ void FEngineNode::finish(engine::Outputs& outputs) {
     throw core::Error(core::ErrorKind::format, voltages_.files.front() + ": samples",
                       std::to_string(samples_),
                       fmt::format("{} at least, one spectrum", engine_->span_samples()),
-                      "give a longer stream, or fewer `channels` or `taps`");
+                      "give a longer stream, or fewer `channels`");
+  if (!config_.log) return;
+  // The array, whose names of the inputs others give, is not known here.
+  std::vector<std::string> numbers;
+  for (std::size_t i = 0; i < engine_->inputs(); ++i) numbers.push_back(std::to_string(i));
+  for (const std::string& text : {valid_.text(numbers), valid_.nothing_text()})
+    if (!text.empty()) config_.log(core::LogLevel::warning, text);
 }
 
 engine::Counters FEngineNode::counters() const {

@@ -12,6 +12,7 @@
 #include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/voltages/f_engine.h"
 #include "tautline/pipeline/voltages/gain_renewal.h"
+#include "tautline/pipeline/voltages/valid_shares.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -29,6 +30,7 @@ struct FEngineNodeConfig {
   /// Spectra of a block that several blocks of voltages fill; 0: each block of voltages gives a block of spectra.
   /// Filtered, on the CPU.
   std::size_t block_spectra = 0;
+  core::LogSink log = {};  ///< is told of the valid shares at the end; null: others tell them
 };
 
 /// Takes "raw voltages", gives "spectra" in the device's memory.
@@ -61,6 +63,7 @@ class FEngineNode final : public engine::Node {
   const FEngine& f_engine() const { return *engine_; }
   /// Clipped components by [input], of the whole run.
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
+  const ValidShares& valid_shares() const { return valid_; }
 
  private:
   bool takes_blocks_on_device(const engine::Stream& stream) const;
@@ -101,6 +104,7 @@ class FEngineNode final : public engine::Node {
   std::uint64_t passed_spectra_ = 0;  // spectra of the segment before the start
   std::uint64_t next_spectrum_ = 0;   // of the segment
   std::vector<std::uint64_t> clipped_;
+  ValidShares valid_;
 };
 
 }  // namespace tautline::pipeline

@@ -81,6 +81,10 @@ bool PowerMeter::every_input() const {
   return std::find(spectra_.begin(), spectra_.end(), 0u) == spectra_.end();
 }
 
+bool PowerMeter::any_input() const {
+  return std::ranges::any_of(spectra_, [](std::uint64_t spectra) { return spectra > 0; });
+}
+
 void PowerMeter::add(device::Queue& queue, const core::View<const std::complex<float>, 3>& spectra,
                      const core::ValidityView& validity, std::size_t count) {
   queue.parallel_for(inputs_, 1, [&](std::size_t first, std::size_t last, std::size_t) {
@@ -139,12 +143,21 @@ void PowerMeter::clear() {
 std::vector<float> PowerMeter::gains(double target, const std::vector<float>& otherwise) const {
   std::vector<float> gains = otherwise;
   gains.resize(channels_ * inputs_, 1.0f);
-  for (std::size_t i = 0; i < inputs_; ++i) {
-    if (spectra_[i] == 0) continue;
-    for (std::size_t c = 0; c < channels_; ++c) {
+  std::vector<float> measured;  // of one channel
+  for (std::size_t c = 0; c < channels_; ++c) {
+    measured.clear();
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      if (spectra_[i] == 0) continue;
       const auto gain = static_cast<float>(target / std::sqrt(mean_power(i, c) / 2));
-      if (std::isnormal(gain)) gains[c * inputs_ + i] = gain;
+      if (!std::isnormal(gain)) continue;
+      gains[c * inputs_ + i] = gain;
+      measured.push_back(gain);
     }
+    if (!otherwise.empty() || measured.empty()) continue;
+    const auto middle = measured.begin() + static_cast<std::ptrdiff_t>((measured.size() - 1) / 2);
+    std::ranges::nth_element(measured, middle);
+    for (std::size_t i = 0; i < inputs_; ++i)
+      if (spectra_[i] == 0) gains[c * inputs_ + i] = *middle;
   }
   return gains;
 }

@@ -23,7 +23,7 @@ double rms_before_rounding(stages::channelize::Output output);
 /// core::Error of the field `gains` for another text, numbers that are not above zero, and a file of another shape.
 std::vector<float> read_gains(const std::string& text, std::size_t channels, std::size_t inputs);
 
-/// Periods of kGainSpectra spectra that are searched for inputs that are invalid at first.
+/// Periods of kGainSpectra spectra that are searched for inputs that are invalid at first, where others are valid.
 inline constexpr std::uint64_t kMostGainPeriods = 16;
 
 /// Mean |y|^2 of each channel and input over valid spectra, summed one after the other in double, so that any split of
@@ -45,9 +45,11 @@ class PowerMeter {
   void hold();
   /// Whether every input has had a valid spectrum.
   bool every_input() const;
+  bool any_input() const;
 
   /// [channel][input] gains, rounded to float, that bring the rms of a component to `target` steps; where there is no
-  /// power, those of `otherwise`, or 1.
+  /// power, those of `otherwise`. Without these an input that had no valid spectrum gets the median of the others in each
+  /// channel, and what has no power 1.
   std::vector<float> gains(double target, const std::vector<float>& otherwise = {}) const;
   /// Returns to the state before the first spectrum.
   void clear();

@@ -61,6 +61,7 @@ class DadaSink final : public VoltageSink {
     formats::dada::WriteOptions options;
     options.overwrite = config.overwrite;
     options.extra.emplace_back("HISTORY", config.history);
+    options.extra.emplace_back("RECORD", "beside");  // readers miss it where it is not
     return options;
   }
 
@@ -104,7 +105,8 @@ Output form_wanted(const ChannelizeConfig& config) {
     return Output::spectra_float;
   }
   if (config.requantise == Requantise::bits4 && !config.output.ends_with(".npy"))
-    throw Error(ErrorKind::unsupported, "requantise", "4", "8 or off for voltages in a DADA file");
+    throw Error(ErrorKind::unsupported, "requantise", "4", "8 or off for voltages in a DADA file",
+                "write an array (.npy): it holds 4 bits");
   return output_of(config.requantise);
 }
 

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/voltages/measure_gains.h"
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/error.h"
 #include "tautline/engine/graph.h"
 #include "tautline/engine/run.h"
@@ -24,7 +26,7 @@ using stages::channelize::Output;
 namespace {
 
 // Measures the gains of raw voltages until it has enough: `most_periods` of kGainSpectra spectra are searched for
-// inputs that are invalid at first.
+// inputs that are invalid at first, and as many as there are where all inputs are.
 class GainSink final : public engine::Node {
  public:
   GainSink(const stream::VoltageStream& stream, std::size_t samples, const FilterConfig& filter,
@@ -67,7 +69,7 @@ class GainSink final : public engine::Node {
 
   bool enough() const {
     const bool between = measured_ > 0 && measured_ % kGainSpectra == 0;
-    return between && (meter_.every_input() || measured_ >= most_spectra_);
+    return between && (meter_.every_input() || (measured_ >= most_spectra_ && meter_.any_input()));
   }
   // Samples (times) of the first kGainSpectra spectra.
   std::size_t first_samples() const {
@@ -115,7 +117,7 @@ void require_memory(std::size_t needed, std::size_t memory_bytes) {
   if (needed > memory_bytes)
     throw core::Error(core::ErrorKind::memory, "memory",
                       std::to_string(needed >> 10) + " KiB needed to measure gains",
-                      "at most " + std::to_string(memory_bytes >> 10) + " KiB",
+                      "at most " + core::byte_text(memory_bytes),
                       "raise `memory_bytes` or lower `channels`, or set `requantise` to off");
 }
 
@@ -167,7 +169,11 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
   auto sink = std::make_unique<GainSink>(live, samples, filter, std::move(device), 1);
   // All peeked blocks are kept, and beside them the blocks one ahead and one behind.
   const std::size_t kept = sink->first_samples() / samples + 2;
+  const std::size_t in_half = memory_bytes / 2 / live.block_bytes(samples);
+  std::size_t left = std::max(kept, std::min(kMostGainPeriods * kept, in_half));
   const auto read = [&](core::RawBlock& block, stream::SegmentPlace& segment) {
+    if (left == 0) return std::size_t{0};
+    --left;
     return live.peek(samples, block, segment, stop);
   };
   auto first = std::make_unique<FirstVoltages>(live, *sink, true, read);
@@ -190,7 +196,7 @@ SharedGains make_gains(const CorrelateConfig& config, const core::VoltageDescrip
     return nullptr;
   }
   if (schedule.changes() && delayed)
-    throw core::Error(core::ErrorKind::unsupported, "settle_s",
+    throw core::Error(core::ErrorKind::config, "settle_s",
                       "given with delays before the filter bank", "gains that stay",
                       "rotate the fringes instead: `phase_centre` has the table's name");
   if (config.gains.empty()) return std::make_shared<Gains>(std::move(measure), schedule);

@@ -225,14 +225,18 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
                                           const std::vector<engine::Port>& inputs,
                                           const engine::EdgeOptions& edge,
                                           const NodeContext& context) {
-  FEnginesConfig f{
-      .devices = context.devices, .filter = config.filter, .memory_bytes = context.memory_bytes};
+  FEnginesConfig f{.devices = context.devices,
+                   .filter = config.filter,
+                   .memory_bytes = context.memory_bytes,
+                   .log = context.log};
   f.filter.output = output_of(config.requantise);
   const engine::Stream stream = stream_at(graph, inputs.front());
   const auto& voltages = stream.detail<RawVoltages>();
   const core::VoltageDescription& description = voltages.description;
   f.tracking = choose_tracking(config.delays_path, {}, array_for(config.array_path, description),
                                description.start, voltages.end);
+  if (context.log && !f.tracking.warning.empty())
+    context.log(core::LogLevel::warning, name + ": " + f.tracking.warning);
   f.host = host_beside(context.devices.front());
   f.gains = make_gains(config, description, f.filter, f.tracking.before_filter,
                        [voltages, samples = stream.max_samples, filter = f.filter, host = f.host,
@@ -294,26 +298,33 @@ AskVoltageFacts facts_before(const engine::Graph& graph, const engine::Port& out
   return [nodes = voltage_nodes(graph, output)] { return facts_of(nodes); };
 }
 
+// Whether files may be replaced. A run with a checkpoint has several; the one at which it was killed may exist although
+// the checkpoint does not list it.
+bool may_replace(const FileParts& parts, const NodeContext& context) {
+  if (!context.checkpoint) return context.overwrite;
+  if (!parts.several())
+    throw Error(ErrorKind::config, "each_s", "not given",
+                "several files, in a run with a checkpoint",
+                "set it: what is whole stays, and the run goes on behind it");
+  return context.overwrite || context.checkpoint->goes_on();
+}
+
 std::unique_ptr<engine::Node> make_visibility_file(const VisibilityFile& config,
                                                    const engine::Graph& graph,
                                                    const engine::Port& output,
                                                    const NodeContext& context) {
   formats::require_visibility_name("path", config.path);
   const FileParts parts(config.path, config.parts);
-  if (context.checkpoint && !parts.several())
-    throw Error(ErrorKind::config, "each_s", "not given",
-                "several files, in a run with a checkpoint",
-                "set it: what is whole stays, and the run goes on behind it");
-  // The file at which a run was killed may exist although the checkpoint does not list it.
-  const bool goes_on = context.checkpoint && context.checkpoint->goes_on();
-  parts.require_can_be_written("path", context.overwrite || goes_on);
+  const bool overwrite = may_replace(parts, context);
+  parts.require_can_be_written("path", overwrite);
   return std::make_unique<VisibilitySinkNode>(
       VisibilitySinkConfig{.path = config.path,
-                           .overwrite = context.overwrite || goes_on,
+                           .overwrite = overwrite,
                            .facts = facts_before(graph, output),
                            .live = voltage_nodes(graph, output).source->live(),
                            .parts = config.parts,
-                           .checkpoint = context.checkpoint});
+                           .checkpoint = context.checkpoint,
+                           .log = context.log});
 }
 
 std::unique_ptr<engine::Node> make_visibility_page(const OutputFile& config,
@@ -354,7 +365,8 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
   ChannelizeConfig file = config;
   require_voltage_sink_name("path", file.output);
   const FileParts parts(file.output, config.parts);
-  parts.require_can_be_written("path", context.overwrite);
+  file.overwrite = may_replace(parts, context);
+  parts.require_can_be_written("path", file.overwrite);
   if (!parts.several())
     formats::require_can_be_written("path", file.output + ".json", context.overwrite);
   const engine::Stream stream = stream_at(graph, output);
@@ -365,10 +377,10 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
                       "take `settle_s` and `follow_gains` from the filter bank");
   use_short_blocks(graph, output);
   file.inputs = stream.detail<Spectra>().files;
-  file.overwrite = context.overwrite;
   file.history = context.history;
   file.log = context.log;
-  return std::make_unique<VoltageSinkNode>(file, facts_before(graph, output), config.parts);
+  return std::make_unique<VoltageSinkNode>(file, facts_before(graph, output), config.parts,
+                                           context.checkpoint);
 }
 
 }  // namespace
@@ -414,7 +426,8 @@ std::vector<NodeType> voltage_node_types() {
       sink_type<SpectraFile>("spectra_file",
                              "spectra to .dada or .npy, their power to .fil (not rounded ones)", 1,
                              make_spectra_file)
-          .writing({"path"}),
+          .writing({"path"})
+          .resuming(),
       record_node_type(),
       buffer_node_type(),
       sink_type<TriggerSenderConfig>(

@@ -1,11 +1,14 @@
 #include "tautline/pipeline/voltages/packets_type.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -181,6 +184,23 @@ GivenRecord read_record(const std::string& path) {
   return given;
 }
 
+// Gains are those of the record's inputs and channels. That it has these fields is checked where it is read.
+void require_of_record(const GivenRecord& given, const core::VoltageDescription& d) {
+  const nlohmann::json gains = given.record.is_null()
+                                   ? nlohmann::json()
+                                   : given.record.value("requantisation_gains", nlohmann::json());
+  if (gains.empty()) return;
+  for (const auto& [field, wanted, recorded] :
+       {std::tuple{"antennas", d.antennas, given.record.value("antennas", d.antennas)},
+        std::tuple{"polarisations", d.polarisations,
+                   given.record.value("polarisations", d.polarisations)},
+        std::tuple{"channels", d.channels, gains.size()}})
+    if (wanted != recorded)
+      throw core::Error(core::ErrorKind::config, field, std::to_string(wanted),
+                        fmt::format("{}, as many as {}.json has gains of", recorded, given.spectra),
+                        "or the record of the spectra that these packets bring");
+}
+
 std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeContext& context) {
   stream::PacketVoltagesConfig packets;
   for (const std::string& address : config.listen)
@@ -220,6 +240,7 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   auto voltages = std::make_unique<stream::PacketVoltages>(std::move(packets));
   const core::VoltageDescription& description = voltages->description();
   formats::require_possible(config.assumed, description);
+  require_of_record(given, description);
   formats::RecordedSpectra recorded = formats::recorded_spectra(
       given.record, given.spectra, description.channels, description.inputs());
   return std::make_unique<VoltageSourceNode>(std::move(voltages), config.keep_constant, context.log,

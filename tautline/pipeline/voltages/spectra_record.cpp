@@ -22,6 +22,8 @@ void add_channels(nlohmann::ordered_json& record, const Spectra& spectra) {
   record["start_fraction_s"] = {d.start.fraction_numerator, d.start.fraction_denominator};
   record["edge_channels"] = spectra.edge_channels;
   record["channel_hz"] = channel_frequencies_hz(spectra.voltages, spectra.stream_channels);
+  const int bits = spectra.requantised_bits;
+  if (bits > 0) record["requantised_bits"] = bits;
   if (!spectra.gains) return;
   const std::size_t inputs = spectra.voltages.inputs();
   const std::vector<float>& gains = spectra.gains->values();

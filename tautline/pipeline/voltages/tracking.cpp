@@ -1,10 +1,16 @@
 #include "tautline/pipeline/voltages/tracking.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "tautline/core/angle.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/delays/track.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::pipeline {
 
@@ -41,6 +47,35 @@ NamedPlace parse_place(const std::string& text) {
               "from -90 to 90");
 }
 
+// At the end that a delay shifts the data away from there are none. Throws Error(config) where that is all of
+// [start, end]; a warning where it is more than a hundredth.
+std::string left_without_data(const formats::delays::Table& table,
+                              const formats::ArrayLayout& array, const core::Instant& start,
+                              const core::Instant& end) {
+  const double data_s = core::seconds_between(start, end);
+  const auto named = [&](std::size_t input, double delay_s) {
+    return fmt::format("{:.6g} s of input {}", delay_s, names_of_inputs(array)[input]);
+  };
+  double longest_s = 0;
+  std::size_t longest = 0, inputs = 0;
+  for (std::size_t k = 0; k < table.inputs.size(); ++k) {
+    const double first_s = formats::delays::evaluate(table.inputs[k], start).delay_s,
+                 last_s = formats::delays::evaluate(table.inputs[k], end).delay_s;
+    if (data_s > 0 && std::min(std::abs(first_s), std::abs(last_s)) >= data_s)
+      throw Error(ErrorKind::config, "delays_path", "a delay of " + named(k, first_s),
+                  fmt::format("less than the {:.6g} s of data", data_s),
+                  "delays are in seconds; none of this input's data would be left");
+    const double delay_s = std::abs(first_s) > std::abs(last_s) ? first_s : last_s;
+    if (std::abs(delay_s) <= data_s / 100) continue;
+    ++inputs;
+    if (std::abs(delay_s) > std::abs(longest_s)) longest_s = delay_s, longest = k;
+  }
+  if (inputs == 0) return {};
+  return fmt::format(
+      "delays leave {} without data for more than a hundredth of the {:.6g} s: the longest is {}",
+      core::counted(inputs, "input"), data_s, named(longest, longest_s));
+}
+
 }  // namespace
 
 formats::ArrayLayout array_for(const std::string& array_path,
@@ -74,6 +109,7 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
     tracking.centre.dec_deg = table.position->dec_deg;
     tracking.before_filter = phase_centre.empty();
     formats::delays::require_cover(table, array.inputs.size(), start, end);
+    if (tracking.before_filter) tracking.warning = left_without_data(table, array, start, end);
     tracking.table = std::make_shared<const formats::delays::Table>(std::move(table));
     return tracking;
   }

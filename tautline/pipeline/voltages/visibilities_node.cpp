@@ -185,10 +185,14 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   for (const engine::Stream& input : inputs) devices.push_back(input.detail<Sums>().spectra.device);
   output.extra["device"] = fmt::format("{}", fmt::join(devices, ", "));
   output.extra["kernels"] = spectra.kernels;
-  output.extra["inputs"] = fmt::format("{}", fmt::join(spectra.files, " "));
+  output.extra["inputs"] =
+      core::said_in(config_.words, fmt::format("{}", fmt::join(spectra.files, " ")));
   if (config_.rotation) output.extra[kFringesRotated] = "after correlation";
-  if (spectra.requantised_bits > 0)
-    output.extra.emplace(kRequantisedBits, std::to_string(spectra.requantised_bits));
+  const int bits = spectra.requantised_bits, before = spectra.rounded_before;
+  if (bits > 0 || before > 0)  // fewer bits lose more
+    output.extra.emplace(kRequantisedBits, std::to_string(bits == 0     ? before
+                                                          : before == 0 ? bits
+                                                                        : std::min(bits, before)));
   return output;
 }
 

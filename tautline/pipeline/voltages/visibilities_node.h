@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/field_words.h"
 #include "tautline/core/view.h"
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
@@ -55,6 +56,7 @@ struct VisibilitiesNodeConfig {
   /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
   std::function<ClippedSamples()> clipped = {};  ///< of the spectra; null: not known
+  core::FieldWords words = {};                   ///< in which the output names its inputs
 };
 
 /// Takes "sums" of X-engines, each with some of the channels, gives "visibilities" of all of these channels, which are

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 
 namespace tautline::pipeline {
 
@@ -29,13 +30,16 @@ void VisibilitySinkNode::start(engine::Outputs& outputs) {
     config_.checkpoint->save();
   }
   begin_file();
+  if (config_.log && !description.array.positions_known)
+    config_.log(core::LogLevel::warning, unknown_positions_message());
 }
 
 void VisibilitySinkNode::begin_file() {
   const formats::VisibilityDescription& description = visibilities_.description;
   path_ = parts_.begin();
   if (config_.page)
-    writer_ = std::make_unique<report::ReportBuilder>(path_, description, config_.overwrite);
+    writer_ = std::make_unique<report::ReportBuilder>(path_, description, config_.overwrite,
+                                                      report::DigestLimits{}, config_.words);
   else if (config_.writer)
     writer_ = config_.writer(description);
   else

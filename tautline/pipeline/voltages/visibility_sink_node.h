@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/field_words.h"
+#include "tautline/core/log.h"
 #include "tautline/engine/node.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/checkpoint.h"
@@ -24,6 +26,8 @@ struct VisibilitySinkConfig {
   PartLimits parts = {};                      ///< of files
   /// For several files: is told which are complete; null: none.
   std::shared_ptr<Checkpoint> checkpoint = {};
+  core::FieldWords words = {};  ///< of a page's warnings
+  core::LogSink log = {};       ///< of a file whose antenna positions are not known
 };
 
 /// Takes "visibilities".

@@ -1,9 +1,8 @@
 #include "tautline/pipeline/voltages/voltage_facts.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/counted.h"
 #include "tautline/pipeline/report/report_builder.h"
 #include "tautline/pipeline/voltages/clipped_text.h"
 #include "tautline/pipeline/voltages/empty_text.h"
@@ -14,10 +13,25 @@
 namespace tautline::pipeline {
 
 std::string overflow_message(std::uint64_t overflowed) {
-  return fmt::format(
-      "{} visibilities overflowed: finite samples, but no float holds their products; flagged. "
-      "Scale the samples down",
-      overflowed);
+  return core::counted(overflowed, "visibility", "visibilities") +
+         " overflowed: finite samples, but no float holds their products; flagged. Scale the "
+         "samples down";
+}
+
+void add_facts(const VoltageFacts& facts, VoltageRunSummary& s) {
+  s.spectra = facts.counts.at("spectra");
+  s.samples = facts.samples;
+  s.clipped = facts.counts.at("clipped");
+  if (const auto before = facts.counts.find("clipped_before"); before != facts.counts.end())
+    s.clipped_before = before->second;
+  s.not_finite = facts.counts.at("not_finite");
+  s.damage = facts.damage;
+  s.empty = facts.empty;
+  s.unchanging_spectra = facts.unchanging_spectra;
+  s.levels = facts.levels;
+  s.level_steps = facts.level_steps;
+  s.constant_channels = facts.constant_channels;
+  s.valid = facts.valid;
 }
 
 void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
@@ -35,6 +49,8 @@ void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
   if (!steps.empty()) page.add_warning("steps of level, left as they are: " + steps);
   const std::string clipped = clipped_text(facts.levels, names);
   if (!clipped.empty()) page.add_warning(clipped);
+  for (const std::string& text : {facts.valid.text(names), facts.valid.nothing_text()})
+    if (!text.empty()) page.add_warning(text);
   if (!facts.rounding.empty()) page.add_warning(facts.rounding);
   if (!facts.partial.empty()) page.add_warning(facts.partial);
   if (const std::uint64_t overflowed = facts.counts.at("overflowed"); overflowed > 0)
@@ -59,6 +75,8 @@ std::string spectra_record(const VoltageFacts* facts, const Spectra& spectra,
     for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
                              "clipped", "not_finite"})
       record[name] = facts->counts.at(name);
+    if (const auto before = facts->counts.find("clipped_before"); before != facts->counts.end())
+      record["clipped_before"] = before->second;
     record["empty_stretches"] = empty_stretches(facts->empty);
     record["empty_inputs"] = empty_inputs(facts->empty);
     record["empty_channels"] = empty_channels(facts->empty);

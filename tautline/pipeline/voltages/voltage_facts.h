@@ -9,6 +9,7 @@
 
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/invalid_spans.h"
+#include "tautline/pipeline/voltages/valid_shares.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 #include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
@@ -20,6 +21,8 @@ namespace tautline::pipeline {
 namespace report {
 class ReportBuilder;
 }
+
+struct VoltageRunSummary;
 
 /// Samples that rounding clipped, once the run has ended.
 struct ClippedSamples {
@@ -40,10 +43,14 @@ struct VoltageFacts {
   std::vector<stream::VoltageStep> level_steps;
   std::vector<stream::ConstantChannel> constant_channels;
   std::uint64_t unchanging_spectra = 0;
+  ValidShares valid;
   std::string rounding, partial;  ///< warnings of the visibilities; empty: none
 };
 /// Made by the builder of a graph for its sinks.
 using AskVoltageFacts = std::function<VoltageFacts()>;
+
+/// The part of a run's summary that its facts have.
+void add_facts(const VoltageFacts& facts, VoltageRunSummary& summary);
 
 /// Counts and damage, for the page of a run that has ended.
 void finish_page(const VoltageFacts& facts, report::ReportBuilder& page);

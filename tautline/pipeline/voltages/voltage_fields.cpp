@@ -66,8 +66,8 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
                 .option = "settle"},
                &C::settle_s, core::between(0, 1e9))
           .add({.name = "follow_gains",
-                .help = "gains change again after each further `settle_s`, at least an "
-                        "integration"},
+                .help = "gains change again after each further `settle_s`; without it, or where it "
+                        "is shorter, with each integration"},
                &C::follow_gains)
           .add({.name = "keep_edge",
                 .help = "do not flag the channel half the sampling rate below the middle of a band "

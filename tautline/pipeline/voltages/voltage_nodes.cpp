@@ -73,6 +73,8 @@ VoltageFacts facts_of(const VoltageNodes& nodes) {
   facts.level_steps = source.level_steps();
   facts.constant_channels = source.constant_channels();
   facts.unchanging_spectra = source.unchanging_spectra();
+  facts.valid = nodes.f_engines.front()->valid_shares();
+  for (const FEngineNode* other : nodes.f_engines) facts.valid.add_channels(other->valid_shares());
   if (const VisibilitiesNode* means = nodes.visibilities) {
     facts.counts["overflowed"] = means->counters().at("overflowed");
     facts.rounding = means->rounding_text();

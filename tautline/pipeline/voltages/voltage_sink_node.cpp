@@ -87,6 +87,11 @@ std::optional<engine::Load> VoltageSinkNode::expected_load() const {
 }
 
 void VoltageSinkNode::start(engine::Outputs&) {
+  if (checkpoint_) {
+    files_before_ = checkpoint_->files();
+    parts_.go_on_after(files_before_);
+    checkpoint_->save();
+  }
   path_ = parts_.begin();
   beside_ = std::make_unique<formats::PartialFile>(path_ + ".json", config_.overwrite);
 }
@@ -107,9 +112,10 @@ void VoltageSinkNode::begin_file(const core::Instant& start) {
   ChannelizeConfig file = config_;
   file.output = path_;
   SinkDescription description = description_;
+  // A run that goes on does not know how many are in the files before.
+  const std::uint64_t done = checkpoint_ ? 0 : std::min(description.spectra, total_);
   if (description.spectra > 0)
-    description.spectra =
-        std::min(most_spectra_, description.spectra - std::min(description.spectra, total_));
+    description.spectra = std::min(most_spectra_, description.spectra - done);
   sink_ = make_voltage_sink(file, description);
 }
 
@@ -143,12 +149,17 @@ void VoltageSinkNode::finish_file(const VoltageFacts* facts) {
 }
 
 // Of `wanted` spectra from `start` on, those that the open file takes. Begins one where there is none, or it is full.
-std::uint64_t VoltageSinkNode::room(std::uint64_t wanted, const core::Instant& start) {
+// `place`: of the first of them, none in a gap. A run never goes on with a file that begins in a gap: that is made
+// again.
+std::uint64_t VoltageSinkNode::room(std::uint64_t wanted, const core::Instant& start,
+                                    const std::optional<StreamPlace>& place) {
   const std::uint64_t integrate = power() ? config_.integrate : 1;
   const bool whole = came_ % integrate == 0;
   if (sink_ && (came_ >= most_spectra_ || (new_file_wanted_ && whole))) finish_file(nullptr);
   if (!sink_) {
     new_file_wanted_ = false;
+    if (checkpoint_ && place && !files_.empty())
+      checkpoint_->finished(files_.back(), files_before_ + files_.size(), place);
     begin_file(start);
   }
   if (new_file_wanted_) wanted = std::min(wanted, integrate - came_ % integrate);
@@ -192,7 +203,7 @@ void VoltageSinkNode::fill(std::uint64_t spectra) {
   const core::ValidityMask none(inputs, most, false);
   while (spectra > 0) {
     const auto count = static_cast<std::size_t>(
-        room(std::min<std::uint64_t>(spectra, most), time_at(start_, came_)));
+        room(std::min<std::uint64_t>(spectra, most), time_at(start_, came_), std::nullopt));
     SpectraChunk chunk;
     chunk.spectra = count;
     chunk.samples = {zeros.data(),
@@ -226,8 +237,10 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
   rotations_ = rotations;
   if (behind_ > 0) return drop(block.samples);
   for (std::size_t done = 0; done < block.samples;) {
+    const std::uint64_t first = block.first + done;
     const auto count = static_cast<std::size_t>(
-        room(block.samples - done, time_at(block.segment_start, block.first + done)));
+        room(block.samples - done, time_at(block.segment_start, first),
+             StreamPlace{block.segment_start, first * spectra_.hop_samples}));
     write(block, done, count);
     done += count;
   }
@@ -306,15 +319,21 @@ core::ValidityMask VoltageSinkNode::without_constant(const core::ValidityMask& v
 
 // An output without a single time is a mistake, not a result.
 void VoltageSinkNode::finish(engine::Outputs&) {
-  if (written() > 0) return;
+  if (written() > 0 || files_before_ > 0) return;
   throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": spectra",
                     std::to_string(total_),
                     std::to_string(config_.integrate) + " at least, one power sample",
                     "give a longer stream, or a smaller `integrate`");
 }
 
-// Where nothing follows the last complete file, its record is written again.
+// Where nothing follows the last complete file, its record is written again. With a checkpoint, records are those of
+// their files alone: a run that goes on counts its own part, and may have nothing left for a file.
 void VoltageSinkNode::publish() {
+  if (checkpoint_) {
+    if (sink_) finish_file(nullptr);
+    checkpoint_->finished(path_, files_before_ + files_.size(), std::nullopt);
+    return;
+  }
   if (!sink_ && files_.empty()) return;
   const VoltageFacts facts = facts_();
   const std::size_t complete = files_.size();

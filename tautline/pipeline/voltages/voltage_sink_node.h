@@ -7,6 +7,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/voltage_facts.h"
@@ -21,10 +22,14 @@ namespace tautline::pipeline {
 /// After a step back in time spectra are left out, and counted, up to the time at which the file ends.
 class VoltageSinkNode final : public engine::Node {
  public:
-  /// `facts`: of the nodes before this one, for the record.
+  /// `facts`: of the nodes before this one, for the record. `checkpoint`: of a run that keeps one; files have no counts
+  /// of the run then.
   VoltageSinkNode(const ChannelizeConfig& config, AskVoltageFacts facts,
-                  const PartLimits& limits = {})
-      : config_(config), facts_(std::move(facts)), parts_(config.output, limits) {}
+                  const PartLimits& limits = {}, std::shared_ptr<Checkpoint> checkpoint = {})
+      : config_(config),
+        facts_(std::move(facts)),
+        parts_(config.output, limits),
+        checkpoint_(std::move(checkpoint)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   /// None for power, whose integration comes first.
@@ -46,7 +51,8 @@ class VoltageSinkNode final : public engine::Node {
   void begin_file(const core::Instant& start);
   std::string record_of_last(const VoltageFacts* facts) const;
   void finish_file(const VoltageFacts* facts);
-  std::uint64_t room(std::uint64_t wanted, const core::Instant& start);
+  std::uint64_t room(std::uint64_t wanted, const core::Instant& start,
+                     const std::optional<StreamPlace>& place);
   void fill(std::uint64_t spectra);
   void drop(std::uint64_t spectra);
   void write(const engine::Block& block, std::size_t first, std::size_t spectra);
@@ -61,7 +67,9 @@ class VoltageSinkNode final : public engine::Node {
   double bytes_per_s_ = 0;      // of its input
   SinkDescription description_;
   FileParts parts_;
-  std::uint64_t most_spectra_ = 0;  // of a file: whole power samples
+  std::shared_ptr<Checkpoint> checkpoint_;  // null: the run keeps none
+  std::size_t files_before_ = 0;            // of the runs that it goes on behind
+  std::uint64_t most_spectra_ = 0;          // of a file: whole power samples
   std::uint64_t rotations_ = 0;
   bool new_file_wanted_ = false;    // from the next whole power sample on
   std::uint64_t total_ = 0;         // of all files

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/engine/block_pool.h"
 #include "tautline/pipeline/time_reading.h"
 #include "tautline/pipeline/voltages/clipped_text.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -18,6 +20,9 @@
 namespace tautline::pipeline {
 
 namespace {
+
+// Blocks of files: one is read, the one before is searched, and one waits for what that finds.
+constexpr std::size_t kOpenOfFiles = 3;
 
 // Whether a block's last samples are its last bytes: time is the slowest axis, in whole bytes.
 bool ends_with_last_samples(const core::RawLayout& layout) {
@@ -68,6 +73,8 @@ VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> pac
     : packets_(packets.get()),
       block_samples_(packets->block_samples()),
       edges_(std::move(recorded.edge_channels)) {
+  rounded_bits_ = recorded.requantised_bits;
+  clipped_before_ = recorded.clipped;
   if (!recorded.gains.empty())
     gains_ = std::make_shared<const std::vector<float>>(std::move(recorded.gains));
   live_ = std::make_shared<stream::PeekedVoltages>(std::move(packets));
@@ -114,11 +121,12 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .device = config_.device,
            .pace = config_.rate,
            .open_blocks = packets_ != nullptr ? packets_->open_blocks()
-                          : finder_           ? std::size_t{2}
-                                              : std::size_t{1},
-           .details =
-               RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
-                           stream_->files(), config_.options, live_, constant_, edges_, gains_}}};
+                          : !finder_          ? std::size_t{1}
+                          : live_             ? std::size_t{2}
+                                              : kOpenOfFiles,
+           .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
+                                  stream_->files(), config_.options, live_, constant_, edges_,
+                                  gains_, rounded_bits_}}};
 }
 
 // Once, though a graph is opened several times.
@@ -133,7 +141,9 @@ void VoltageSourceNode::look_at_files() {
                                               description.channels, description.inputs());
     edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
     unchanging_ += recorded.unchanging;
+    clipped_before_ += recorded.clipped;
     if (&file == &config_.files.front()) {
+      rounded_bits_ = recorded.requantised_bits;
       if (!recorded.gains.empty())
         gains_ = std::make_shared<const std::vector<float>>(std::move(recorded.gains));
     } else if (recorded.gains != (gains_ ? *gains_ : std::vector<float>())) {
@@ -146,7 +156,7 @@ void VoltageSourceNode::look_at_files() {
   edges_.assign(edges.begin(), edges.end());
 }
 
-// Another node reads part of the same files into two blocks in turn: the one before is needed to look for stretches.
+// Another node reads part of the same files into a few blocks in turn.
 std::optional<engine::Load> VoltageSourceNode::expected_load() const {
   if (live_ || config_.rate > 0) return {};
   const double rate_hz = stream_->description().rate_hz.value();
@@ -158,25 +168,34 @@ std::optional<engine::Load> VoltageSourceNode::expected_load() const {
   config.options.duration_s = static_cast<double>(part.samples) / rate_hz;
   VoltageSourceNode node(config);
   node.set_block_samples(block_samples_);
-  engine::BlockPool pool({.kind = {}, .arrays = {node.bytes_of_blocks()}}, 2, 0, nullptr);
+  engine::BlockPool pool({.kind = {}, .arrays = {node.bytes_of_blocks()}}, kOpenOfFiles, 0,
+                         nullptr);
   pool.allocate();
-  std::array<engine::PooledBlock*, 2> blocks{pool.take(false), pool.take(false)};
-  for (engine::Block* block : blocks)
+  std::array<engine::PooledBlock*, kOpenOfFiles> blocks;
+  for (engine::PooledBlock*& block : blocks) {
+    block = pool.take(false);
     std::memset(block->arrays.front().data, 0, block->arrays.front().extents[0]);
+  }
   return time_reading(rate_hz, [&]() -> std::size_t {
-    engine::Block& block = *blocks[0];
+    std::ranges::rotate(blocks, blocks.begin() + 1);
+    engine::Block& block = *blocks.front();
     block.arrays.front().extents[0] = node.bytes_of_blocks().extents[0];
-    if (!node.read(block)) return 0;
-    node.held_ = &block;
-    std::swap(blocks[0], blocks[1]);
-    return block.samples;
+    node.take(block);
+    return node.ended_ ? 0 : block.samples;
   });
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
-  if (const std::string& assumed = stream_->description().assumed;
-      config_.log && !assumed.empty() && !stream_->files().empty())
-    config_.log(core::LogLevel::warning, stream_->files().front() + ": " + assumed);
+  if (config_.log && !stream_->files().empty()) {
+    const core::VoltageDescription& description = stream_->description();
+    const std::string& file = stream_->files().front();
+    if (description.centre_hz == 0)
+      config_.log(core::LogLevel::warning, unknown_frequency_message(file));
+    if (description.start == core::Instant{})
+      config_.log(core::LogLevel::warning, unknown_start_message(file));
+    if (!description.assumed.empty())
+      config_.log(core::LogLevel::warning, file + ": " + description.assumed);
+  }
   if (!live_ && !config_.options.keep_constant)
     steps_ = stream::find_voltage_steps(config_.files, config_.options, outputs.stop());
   stream_->start(outputs.stop(), [&outputs](bool waits) { outputs.waits_for_others(waits); });
@@ -188,7 +207,7 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
   find_steps_inside();
   clipped_inputs_ = levels().clipped().size();
   if (!config_.log) return;
-  for (const std::string& message : stream_->damage().messages)
+  for (const std::string& message : stream_->damage().not_logged())
     config_.log(core::LogLevel::warning, message);
   // The array, whose names of the inputs others give, is not known here.
   std::vector<std::string> numbers;
@@ -251,24 +270,51 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   engine::Block& block = outputs.begin();
   // Until work on the device has read what the block had.
   if (config_.device) outputs.queue(config_.device).synchronise();
-  const bool more = read(block);
-  if (held_ != nullptr) find_empty_channels(*held_);
-  if (held_ != nullptr || (more && !finder_)) look_at_levels(held_ != nullptr ? *held_ : block);
-  if (held_ != nullptr || (more && !finder_)) outputs.commit();
-  held_ = more && finder_ ? &block : nullptr;
-  ended_ = !more;
-  return more;
+  for (std::size_t complete = take(block); complete > 0; --complete) outputs.commit();
+  return !ended_;
 }
 
-// False: there are no more samples. Looks for empty stretches, which may have begun in the block before.
-bool VoltageSourceNode::read(engine::Block& block) {
-  if (!fill(block)) return false;
-  if (finder_) {
-    const bool follows_on = held_ != nullptr && held_->segment == block.segment;
-    finder_->look(block.payload_of<core::RawBlock>(),
-                  follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
+// Fills the next block, and returns how many are complete by that. Files are read while the block before is searched;
+// live samples are searched at once.
+std::size_t VoltageSourceNode::take(engine::Block& block) {
+  std::size_t complete = 0;
+  bool more = false;
+  if (read_ != nullptr)
+    core::in_pieces(2, 2, [&](std::size_t piece, std::size_t, std::size_t) {
+      if (piece == 0)
+        more = fill(block);
+      else
+        complete = search();
+    });
+  else
+    more = fill(block);
+  ended_ = !more;
+  if (!finder_) {
+    if (more) look_at_levels(block);
+    return more ? 1 : 0;
   }
-  return true;
+  read_ = more ? &block : nullptr;
+  if (more && live_) complete = search();
+  if (more || held_ == nullptr) return complete;
+  look_at(*held_);
+  held_ = nullptr;
+  return complete + 1;
+}
+
+// Searches the block that was read for empty stretches, which may have begun in the block before: that one is complete
+// now. Returns their number, 0 or 1.
+std::size_t VoltageSourceNode::search() {
+  const bool follows_on = held_ != nullptr && held_->segment == read_->segment;
+  finder_->look(read_->payload_of<core::RawBlock>(),
+                follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
+  if (held_ != nullptr) look_at(*held_);
+  return std::exchange(held_, std::exchange(read_, nullptr)) != nullptr ? 1 : 0;
+}
+
+// All empty stretches of the block are known.
+void VoltageSourceNode::look_at(engine::Block& block) {
+  find_empty_channels(block);
+  look_at_levels(block);
 }
 
 void VoltageSourceNode::find_empty_channels(engine::Block& block) {
@@ -320,6 +366,7 @@ engine::Counters VoltageSourceNode::counters() const {
                             {"empty_values", channels_ ? channels_->values() : 0},
                             {"level_steps", steps_.size()}};
   if (levels_) counters["recorder_clipped_inputs"] = clipped_inputs_;
+  if (rounded_bits_ > 0) counters["clipped_before"] = clipped_before_;
   counters.merge(stream_->counters());
   return counters;
 }

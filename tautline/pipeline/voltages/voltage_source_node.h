@@ -34,9 +34,9 @@ struct VoltageSourceConfig {
   core::LogSink log = {};
 };
 
-/// Gives "raw voltages", one block after reading it: whether samples at a block's end are an empty stretch, and so
-/// invalid, depends on the next block. Packets carry their own losses, and are placed straight into the output's
-/// blocks.
+/// Gives "raw voltages", a block or two after reading it: whether samples at a block's end are an empty stretch, and so
+/// invalid, depends on the next block, and files are read while the block before is searched. Packets carry their own
+/// losses, and are placed straight into the output's blocks.
 class VoltageSourceNode final : public engine::Node {
  public:
   /// Opens the files. Throws core::Error.
@@ -93,7 +93,9 @@ class VoltageSourceNode final : public engine::Node {
 
  private:
   engine::ArrayType bytes_of_blocks() const;
-  bool read(engine::Block& block);
+  std::size_t take(engine::Block& block);
+  std::size_t search();
+  void look_at(engine::Block& block);
   void look_at_files();
   bool fill(engine::Block& block);
   void find_empty_channels(engine::Block& block);
@@ -116,11 +118,13 @@ class VoltageSourceNode final : public engine::Node {
   std::size_t clipped_inputs_ = 0;  // by the recorder, once the source has ended
   std::vector<stream::VoltageStep> steps_;
   std::vector<stream::ConstantChannel> constant_;
-  std::vector<std::size_t> edges_;                   // channels, by records
-  std::shared_ptr<const std::vector<float>> gains_;  // the same
-  std::uint64_t unchanging_ = 0;
+  std::vector<std::size_t> edges_;                     // channels, by records
+  std::shared_ptr<const std::vector<float>> gains_;    // the same
+  int rounded_bits_ = 0;                               // the same
+  std::uint64_t unchanging_ = 0, clipped_before_ = 0;  // the same
   bool looked_ = false;
-  engine::Block* held_ = nullptr;  // read, not yet handed on
+  // Read and not searched; searched, and not yet handed on.
+  engine::Block *read_ = nullptr, *held_ = nullptr;
 };
 
 }  // namespace tautline::pipeline

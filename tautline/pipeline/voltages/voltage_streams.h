@@ -92,7 +92,9 @@ struct RawVoltages {
   std::shared_ptr<stream::PeekedVoltages> live = {};
   std::vector<stream::ConstantChannel> constant_channels = {};  ///< of the samples
   std::vector<std::size_t> edge_channels = {};                  ///< the same, by a record
-  GainValues gains = {};  ///< [channel][input] of spectra that were rounded, by a record; null: none
+  GainValues gains =
+      {};                ///< [channel][input] of spectra that were rounded, by a record; null: none
+  int rounded_bits = 0;  ///< of these, by the record; 0: not rounded, or not known
 };
 
 /// Each block's array has strides of its own.
@@ -106,6 +108,7 @@ struct Spectra {
   core::SampleFormat format;  ///< of their samples
   SharedGains gains;          ///< factors of the spectra; null: none
   int requantised_bits = 0;   ///< bits of rounded voltages; 0: not rounded
+  int rounded_before = 0;     ///< bits to which their source was, by a record; 0: not rounded
   std::string device, kernels;
   formats::PhaseCentre phase_centre;                            ///< direction of the delays
   core::Instant end;                                            ///< as in RawVoltages

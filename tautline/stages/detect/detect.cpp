@@ -39,7 +39,11 @@ void check_config(const Config& config) {
   const double widest = config.max_width_s / config.sample_time_s * (1 + 1e-12);
   if (widest < 1)
     refuse("max_width_s", core::text::write_number(config.max_width_s),
-           "one sample (" + core::text::write_number(config.sample_time_s) + " s) or more");
+           "one sample (" + core::text::write_number(config.sample_time_s) + " s) or more",
+           config.sample_time_s < 1
+               ? ""
+               : "where samples are not so long, the input's sample time is in "
+                 "microseconds: correct it to seconds");
   if (widest >= static_cast<double>(kMaxWidthSamples) + 1)
     refuse(
         "max_width_s", core::text::write_number(config.max_width_s),

@@ -133,6 +133,39 @@ TEST_F(SeveralTrials, InFoldersGiveTheSamePulses) {
   }
 }
 
+// `inspect` and `plot` show a folder as the array; PRESTO's series have an even number of samples.
+TEST_F(SeveralTrials, InFoldersAreShownAsTheArray) {
+  const auto json = [&](const char* command, const std::string& input) {
+    std::vector<std::string> words{"--json", command, scratch / input};
+    if (std::string(command) == "plot")
+      words.insert(words.end(), {"-o", scratch / (input + ".html")});
+    return nlohmann::json::parse(run(words).out);
+  };
+  const auto held = json("inspect", "x.npy"), drawn = json("plot", "x.npy");
+  for (const char* folder : {"dat", "tim"}) {
+    const auto found = json("inspect", folder);
+    const bool presto = std::string(folder) == "dat";
+    const auto samples = held["samples"].get<std::uint64_t>();
+    EXPECT_EQ(found["samples"], samples - (presto ? samples % 2 : 0)) << folder;
+    for (const char* key : {"schema", "trials", "tsamp_s"})
+      EXPECT_EQ(found[key], held[key]) << folder << " " << key;
+    ASSERT_EQ(found["dms"].size(), 41u) << folder;
+    for (std::size_t k = 0; k < 41; ++k)
+      EXPECT_NEAR(found["dms"][k].get<double>(), held["dms"][k].get<double>(), 1e-6) << folder;
+    const auto figure = json("plot", folder);
+    ASSERT_EQ(figure["panels"].size(), 3u) << folder;
+    ASSERT_EQ(drawn["panels"].size(), 3u) << folder;
+    if (presto) continue;  // a sample less may be a cell less, and decide between two trials
+    for (std::size_t k = 0; k < 3; ++k) {
+      const auto &one = figure["panels"][k], &other = drawn["panels"][k];
+      for (const char* key : {"title", "x", "rows", "columns"})
+        EXPECT_EQ(one.value(key, nlohmann::json()), other.value(key, nlohmann::json()))
+            << folder << " " << key;
+    }
+    EXPECT_EQ(figure["notes"], drawn["notes"]) << folder;
+  }
+}
+
 // Of a folder of several kinds those that are left out are counted.
 TEST_F(SeveralTrials, InAFolderOfSeveralKindsSayWhichAreLeftOut) {
   const auto said = [&] {

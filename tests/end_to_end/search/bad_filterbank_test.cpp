@@ -286,6 +286,22 @@ TEST_P(BadFilterbank, HeadersThatLieAreRefusedByField) {
   expect_refused(kFailed, "in.fil");
 }
 
+TEST_P(BadFilterbank, MicrosecondsForSecondsAreNamed) {
+  SigprocShape s = shape();
+  s.tsamp = 64;
+  write(s, noise(s, 2000));
+  const CommandResult result = run();
+  EXPECT_EQ(result.status, GetParam() == "search" ? kWrongUsage : kDone) << result.err;
+  EXPECT_NE(result.err.find("in.fil: header keyword tsamp: 64 s looks like microseconds"),
+            std::string::npos)
+      << result.err;
+  if (GetParam() != "search") return;
+  EXPECT_NE(result.err.find("one sample (64 s) or more; where samples are not so long, the input's "
+                            "sample time is in microseconds"),
+            std::string::npos)
+      << result.err;
+}
+
 TEST_P(BadFilterbank, WrongUsageIsNamed) {
   const SigprocShape s = shape();
   write(s, noise(s, 2000));
@@ -295,7 +311,7 @@ TEST_P(BadFilterbank, WrongUsageIsNamed) {
   expect_refused(kWrongUsage, "--start", {"--start", "nan"});
   expect_refused(kWrongUsage, "--duration", {"--duration", "nan"});
   expect_refused(kWrongUsage, "memory", {"--memory", "lots"});
-  expect_refused(kFailed, "memory", {"--memory", "1K"});
+  expect_refused(kWrongUsage, "memory", {"--memory", "1K"});
   expect_refused(kFailed, "nowhere.mask", {"--mask", scratch / "nowhere.mask"});
   expect_refused(kWrongUsage, "--method", {"--method", "magic"});
   expect_refused(kWrongUsage, "--downsample-tolerance", {"--downsample-tolerance", "0.5"});
@@ -380,7 +396,7 @@ TEST_P(ManyOutputs, KilledHalfWayLeavesNoneOfThemUnderItsFinalName) {
         if (entry.path().string().ends_with(".partial")) return true;
       return false;
     };
-    for (int wait = 0; wait < 5000 && !begun(); ++wait)
+    for (int wait = 0; wait < 60'000 && !begun(); ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_TRUE(begun());
     kill(pid, signal);

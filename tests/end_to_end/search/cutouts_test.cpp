@@ -1,6 +1,7 @@
 // Cut-outs of candidates from the command: how many, under which names, and what is refused.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,21 @@ class Cutouts : public ::testing::Test {
   const ScratchFolder folder_;
   const std::string fil_ = folder_ / "obs.fil", cut_ = folder_ / "cut/outs";
 };
+
+// A limit of the size of files stands for a full disk: a cut-out is larger, the list is not.
+TEST_F(Cutouts, OnAFullDiskAreMissedAndTheListIsSaidToBeKept) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 100'000;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const CommandResult result = search(fil_, {"--dms", "0:100:10"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("the list of candidates was kept"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("nothing was left"), std::string::npos) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "c.csv"));
+}
 
 TEST_F(Cutouts, TheBestComeFirstAndTheSummarySaysHowMany) {
   const CommandResult found = search(fil_, {"--dms", "0:120:1", "--max-cutouts", "1"});

@@ -11,6 +11,8 @@ namespace tautline::tests {
 namespace {
 
 constexpr std::size_t kSpectra = 100'000;
+// Of some 65 that are put in: each may lie in one of the six pulses that were there, and one of 1,000 is lost in noise.
+constexpr double kMostMissed = 10;
 
 class SearchInjection : public ::testing::Test {
  protected:
@@ -55,7 +57,7 @@ TEST_F(SearchInjection, FindsWhatWasPutInAndLeavesTheRest) {
   EXPECT_GE(injected, 60);
   // Of pulses of S/N 10, 999 of 1,000 are found (docs/maths/detect.md), with 0.943 x 1.01 of their S/N; a tenth of
   // that is one's scatter.
-  EXPECT_GE(summary["recalled"].get<double>(), injected - 4);  // some lie in a pulse that was there
+  EXPECT_GE(summary["recalled"].get<double>(), injected - kMostMissed);
   EXPECT_NEAR(summary["snr_ratio"].get<double>(), 0.952, 0.02 + 4 * 0.1 / std::sqrt(injected));
   EXPECT_EQ(summary["clipped_samples"], 0);
   const auto record = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"));
@@ -67,7 +69,7 @@ TEST_F(SearchInjection, FindsWhatWasPutInAndLeavesTheRest) {
   std::size_t marked = 0, same = 0;
   for (const nlohmann::json& line : after)
     marked += line["schema"] == "tautline.candidate" && line["injected"] == true;
-  EXPECT_GE(static_cast<double>(marked), injected - 4);
+  EXPECT_GE(static_cast<double>(marked), injected - kMostMissed);
   for (const nlohmann::json& was : before) {
     if (was["schema"] != "tautline.candidate") continue;
     bool apart = true;  // by more than the delay of the highest trial, and the widths
@@ -126,7 +128,7 @@ TEST_F(SearchInjection, OfThePipelinesNodeIsTheCommands) {
                             (scratch_ / "events.jsonl") + "\"\n")["injection"];
   EXPECT_EQ(live["pulses"], pulses);
   EXPECT_EQ(live["injected"], expected["injected"]);
-  EXPECT_GE(live["recalled"].get<double>(), live["injected"].get<double>() - 4);
+  EXPECT_GE(live["recalled"].get<double>(), live["injected"].get<double>() - kMostMissed);
   double marked = 0, others = 0;
   for (const nlohmann::json& line : json_lines(read_file(scratch_ / "events.jsonl")))
     ++(line["injected"] == true ? marked : others);

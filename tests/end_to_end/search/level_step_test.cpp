@@ -49,10 +49,10 @@ class LevelStep : public ::testing::Test {
     record_ = nlohmann::json::parse(read_file(scratch_ / "out.csv.json"));
     return summary;
   }
-  std::size_t near(double sample, double reach) const {
+  std::size_t near(double sample, double reach, double over_snr = 0) const {
     return static_cast<std::size_t>(
         std::count_if(candidates_.begin(), candidates_.end(), [&](const nlohmann::json& c) {
-          return c["first_sample"].get<double>() <= sample + reach &&
+          return c["snr"] > over_snr && c["first_sample"].get<double>() <= sample + reach &&
                  c["last_sample"].get<double>() >= sample - reach;
         }));
   }
@@ -67,9 +67,9 @@ TEST_F(LevelStep, IsNoCandidate) {
   write({}, 6);
   EXPECT_EQ(search({"a.fil", "b.fil"}, {"--keep-constant"})["level_steps"], 0);
   EXPECT_EQ(record_["data_segments"].size(), 1u);
-  EXPECT_GE(near(kFileTimes, 200), 1u);
+  EXPECT_GE(near(kFileTimes, 200, kAboveNoise), 1u);
   EXPECT_EQ(search({"a.fil", "b.fil"})["level_steps"], 1);
-  EXPECT_EQ(near(kFileTimes, 200), 0u);
+  EXPECT_EQ(near(kFileTimes, 200, kAboveNoise), 0u);
 }
 
 TEST_F(LevelStep, EndsASearchAndBeginsAnother) {
@@ -103,6 +103,22 @@ TEST_F(LevelStep, EndsASearchAndBeginsAnother) {
   EXPECT_EQ(found, expected);
 }
 
+TEST_F(LevelStep, IsSaidToCostPulsesThatCrossIt) {
+  const auto said = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> words{"search"};
+    for (const std::string& file : files) words.push_back(scratch_ / file);
+    words.insert(words.end(), {"-o", scratch_ / "out.csv", "--overwrite", "--dms", "0:100:1"});
+    return run_command(words, scratch_.path().string()).out;
+  };
+  write({}, 6);
+  const std::string step = said({"a.fil", "b.fil"});
+  EXPECT_NE(step.find("searched: at DM 100 9"), std::string::npos) << step;
+  EXPECT_NE(step.find("Before each of the 2 segments of data ends"), std::string::npos) << step;
+  EXPECT_EQ(said({"a.fil"}).find("searched: at DM"), std::string::npos);
+  write({}, 0);
+  EXPECT_EQ(said({"a.fil", "b.fil"}).find("searched: at DM"), std::string::npos);
+}
+
 TEST_F(LevelStep, OfTheNoiseAloneIsOneToo) {
   write({}, 0, 1.5);
   EXPECT_EQ(search({"a.fil", "b.fil"})["level_steps"], 1);
@@ -123,7 +139,8 @@ TEST_F(LevelStep, InsideAFileIsOneToo) {
       write_filterbank(scratch_ / "a.fil", shape_, values);
       EXPECT_EQ(search({"a.fil"})["level_steps"], 1);
       ASSERT_EQ(record_["level_steps"].size(), 1u);
-      EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+      // A sample of the weaker step, summed over channels, is three standard deviations.
+      EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 15);
       EXPECT_EQ(record_["level_steps"][0]["before"], scratch_ / "a.fil");
       EXPECT_EQ(record_["level_steps"][0]["after"], scratch_ / "a.fil");
       EXPECT_EQ(record_["data_segments"].size(), 2u);
@@ -132,9 +149,9 @@ TEST_F(LevelStep, InsideAFileIsOneToo) {
         for (const double pulse : {2400.0, middle - 90, middle + 60})
           EXPECT_GE(near(pulse, 5), 1u) << pulse;
       } else {
-        EXPECT_EQ(near(middle, 200), 0u);
+        EXPECT_EQ(near(middle, 200, kAboveNoise), 0u);
         search({"a.fil"}, {"--keep-constant"});
-        EXPECT_GE(near(middle, 200), 1u);
+        EXPECT_GE(near(middle, 200, kAboveNoise), 1u);
       }
     }
   }
@@ -148,16 +165,15 @@ TEST_F(LevelStep, OfTheNoiseInsideAFileIsOneToo) {
   for (std::size_t k = at * kFileChannels; k < values.size(); ++k)
     values[k] = std::clamp(2 * values[k] - 100, 0.0, 255.0);
   write_filterbank(scratch_ / "a.fil", shape_, values);
-  search({"a.fil"}, {"--keep-constant"});
-  const std::size_t uncut = candidates_.size();
-  EXPECT_GE(uncut, 7u);  // 9 to 40
-  EXPECT_EQ(search({"a.fil"})["level_steps"], 1);
+  // Some hundreds of the noise alone where it is not cut, one or two where it is.
+  search({"a.fil"}, {"--threshold", "5", "--keep-constant"});
+  EXPECT_GE(candidates_.size(), 30u);
+  EXPECT_EQ(search({"a.fil"}, {"--threshold", "5"})["level_steps"], 1);
   ASSERT_EQ(record_["level_steps"].size(), 1u);
-  EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+  EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 10);
   EXPECT_EQ(record_["level_steps"][0]["of"], "noise");
   EXPECT_EQ(record_["data_segments"].size(), 2u);
-  EXPECT_LE(candidates_.size(), 8u);
-  EXPECT_LT(candidates_.size(), uncut);
+  EXPECT_LE(candidates_.size(), 20u);
   for (const std::size_t pulse : {std::size_t{2400}, at - 90, at + 60})
     EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
   const CommandResult searched =
@@ -192,7 +208,7 @@ TEST_F(LevelStep, OfAReceiverThatDropsAndCloseToTheEndAreFound) {
   EXPECT_EQ(record_["data_segments"].size(), 4u);
   EXPECT_EQ(record_["uncut_levels"], nlohmann::json::array());
   EXPECT_LE(candidates_.size(), 6u) << without << " without the steps";
-  EXPECT_EQ(near(static_cast<double>(last), 200), 0u);
+  EXPECT_EQ(near(static_cast<double>(last), 200, kAboveNoise), 0u);
   for (const std::size_t pulse : {std::size_t{2400}, at + 2000})
     EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
 }
@@ -210,7 +226,7 @@ TEST_F(LevelStep, InterferenceIsNoneAndTold) {
   EXPECT_EQ(record_["data_segments"].size(), 1u);
   EXPECT_GE(near(static_cast<double>(at + 300), 300), 1u);
   ASSERT_EQ(record_["uncut_levels"].size(), 1u);
-  EXPECT_NEAR(record_["uncut_levels"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+  EXPECT_NEAR(record_["uncut_levels"][0]["sample"].get<double>(), static_cast<double>(at), 10);
   EXPECT_NEAR(record_["uncut_levels"][0]["samples"].get<double>(), 600, 10);
   EXPECT_EQ(record_["uncut_levels"][0]["steps"], 2);
   const CommandResult searched =

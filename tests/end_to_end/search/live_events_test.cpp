@@ -13,6 +13,7 @@
 #include "tautline/stream/udp.h"
 #include "tests/end_to_end/interrupted.h"
 #include "tests/end_to_end/search/live_search.h"
+#include "tests/support/small_disk.h"
 
 namespace tautline::tests {
 namespace {
@@ -75,6 +76,32 @@ TEST_F(LiveEvents, BeginsNewFilesOfEventsOnHangUp) {
   ASSERT_EQ(parts.size(), all.size());
   for (std::size_t k = 0; k < all.size(); ++k)
     for (const char* key : {"snr", "sample", "dm", "utc"}) EXPECT_EQ(parts[k][key], all[k][key]);
+}
+
+// What other programs read meanwhile has whole lines alone.
+TEST_F(LiveEvents, OnAFullDiskEndWithTheReason) {
+  write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, 40'000, {}, random_));
+  write_pipeline(std::string(kPipe));
+  std::filesystem::create_directory(scratch_ / "disk");
+  const std::string file = scratch_ / "disk/events.jsonl";
+  const int status = on_small_disk(scratch_ / "disk", 4096, [&] {
+    const CommandResult result =
+        run_from_file(words({"--set", "pulses.threshold=4", "--set", "events.path=" + file}));
+    write_file(scratch_ / "said", result.err);
+    write_file(scratch_ / "kept", read_file(file));
+    return result.status;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "no disk of its own can be made here";
+  const std::string said = read_file(scratch_ / "said"), kept = read_file(scratch_ / "kept");
+  EXPECT_EQ(status, kFailed) << said;
+  EXPECT_NE(said.find("events.jsonl: cannot be written: No space left on device"),
+            std::string::npos)
+      << said;
+  ASSERT_FALSE(kept.empty());
+  EXPECT_EQ(kept.back(), '\n');
+  for (const nlohmann::json& line : json_lines(kept))
+    EXPECT_EQ(line["schema"], "tautline.candidate");
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "list.csv"));
 }
 
 // Found pulses, as datagrams to any listener.

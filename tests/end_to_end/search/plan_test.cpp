@@ -52,6 +52,30 @@ TEST_F(SearchPlanned, SaysAllThatASearchDoesAndDoesNothing) {
   EXPECT_EQ(entries(), 2u);
 }
 
+// As many as the memory makes them; a line each would fill screens.
+TEST_F(SearchPlanned, SaysOfManyPassesTheFirstAndTheLast) {
+  std::size_t most = 0;
+  for (const char* memory : {"3M", "4M", "5M", "6M", "8M", "12M"}) {
+    const std::vector<std::string> words{"search", fil_,       "--dms", "0:300:0.1",
+                                         "--plan", "--memory", memory};
+    std::vector<std::string> json = words;
+    json.insert(json.begin(), "--json");
+    const CommandResult recorded = run(json);
+    if (recorded.status != 0) continue;  // too little on this processor
+    const std::size_t passes =
+        documented_in(recorded.out, "tautline.search.plan")["passes"].get<std::size_t>();
+    most = std::max(most, passes);
+    const CommandResult told = run(words);
+    ASSERT_EQ(told.status, 0) << told.err;
+    const std::string between = "... and " + std::to_string(passes - 4) + " more passes like these";
+    EXPECT_EQ(told.out.find(between) != std::string::npos, passes > 5) << passes << told.out;
+    EXPECT_LE(std::count(told.out.begin(), told.out.end(), '\n'), 12) << told.out;
+    EXPECT_NE(told.out.find("DM 0 to "), std::string::npos) << told.out;
+    EXPECT_NE(told.out.find(" to 300: "), std::string::npos) << told.out;
+  }
+  EXPECT_GT(most, 5U);
+}
+
 TEST_F(SearchPlanned, SaysThatTheRangesEndIsNoTrial) {
   const std::string remark = " is no trial, as steps of ";
   for (const auto& [range, said] : std::vector<std::pair<std::string, std::string>>{

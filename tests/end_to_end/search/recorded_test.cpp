@@ -111,6 +111,27 @@ TEST_F(Recorded, APaddedRowChangesNoCandidate) {
   // Taken for data it is another list.
   EXPECT_NE(list_of(scratch_ / "padded.sf", {"--keep-constant"}), alone);
 }
+
+// A few spectra of that row.
+TEST_F(Recorded, LostSpectraOfARowAreFound) {
+  constexpr std::size_t kLost = 8, kSampleBytes = 416 * 4 / 2, kBlock = 2880;
+  std::string file = read_file((kFolder / "parkes_4bit.sf").string());
+  const std::size_t header = file.rfind("XTENSION");
+  ASSERT_NE(header, std::string::npos);
+  const auto number = [&](const std::string& keyword) {
+    return std::stoull(file.substr(file.find(keyword, header) + 10, 20));
+  };
+  const std::size_t rows = number("NAXIS1  =") * number("NAXIS2  =");
+  const std::size_t data = file.size() - (rows + kBlock - 1) / kBlock * kBlock;
+  constexpr std::size_t kFromEnd = 300;
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(data + rows - kFromEnd * kSampleBytes),
+              kLost * kSampleBytes, '\0');
+  write_file(scratch_ / "lost.sf", file);
+  list_of(scratch_ / "lost.sf");
+  EXPECT_EQ(record_["empty_samples"], kLost);
+  ASSERT_EQ(record_["empty_stretches"].size(), 1u);
+  EXPECT_EQ(record_["empty_stretches"][0]["first_sample"], kRecordedTimes - kFromEnd);
+}
 #endif
 
 // Channels that stand still for a while in the coarser files, found by a plain loop over their codes: the rule of

@@ -99,5 +99,21 @@ TEST_F(RedNoise, IsNotSaidOfTimesWithoutData) {
   expect_white({});
 }
 
+// Half of the channels stop again and again for as short a time as is found: the samples that are read again are
+// cleaned as those of the search.
+TEST_F(RedNoise, IsNotSaidOfChannelsThatStopForAWhile) {
+  auto random = generator();
+  std::vector<NoisePulse> pulses;
+  for (std::size_t k = 0; k < 60; ++k) pulses.push_back({0, 30'000 + k, 6});
+  auto values = noise_with_pulses(shape(), kTimes, pulses, random);
+  for (std::size_t first = 100; first + 300 < kTimes; first += 250 + random() % 50)
+    for (std::size_t t = first; t < first + 80; ++t)
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(16 * t), 8, 0);
+  const auto [summary, said] = search(values);
+  ASSERT_TRUE(summary["noise_of_width"].is_object()) << summary;
+  EXPECT_NEAR(summary["noise_of_width"]["excess"], 1, 0.3) << summary["noise_of_width"];
+  EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace tautline::tests

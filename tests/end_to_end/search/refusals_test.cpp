@@ -203,7 +203,7 @@ TEST_F(Refusals, WhatIsOfPacketsForAPipe) {
   };
   for (const std::string field :
        {"header = \"in.fil\"", "layout = \"counts\"", "interface = \"127.0.0.1\"",
-        "first_count = 0", "window_samples = 100", "silence_s = 2"}) {
+        "first_count = 0", "window_samples = 100", "silence_s = 2", "longest_gap_s = 1"}) {
     const CommandResult refused = live(field);
     EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
     const std::string text =
@@ -264,7 +264,7 @@ TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
     const std::string needed = std::to_string(mebibytes) + "M";
     // On one core it can be a single one, and 0 is no size.
     const std::string too_few = mebibytes > 1 ? std::to_string(mebibytes - 1) + "M" : "1K";
-    expect_refused(with(too_few), 1, {"--memory", words + needed});
+    expect_refused(with(too_few), 2, {"--memory", words + needed});
     const CommandResult enough = run(with(needed));
     EXPECT_EQ(enough.status, 0) << enough.err;
     std::filesystem::remove(output);

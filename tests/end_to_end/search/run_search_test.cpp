@@ -138,7 +138,7 @@ TEST_F(RunSearch, RefusesCutoutsThatTakeTooMuchMemory) {
                 "pulses.max_width_s=2", "candidates.cutout_folder=" + (scratch / "run")},
                {"--memory", "30M"}),
       scratch.path().string());
-  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_EQ(result.status, kWrongUsage) << result.err;
   EXPECT_NE(result.err.find("candidates.cutout_folder: "), std::string::npos) << result.err;
   EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
   EXPECT_FALSE(std::filesystem::exists(scratch / "run.csv"));

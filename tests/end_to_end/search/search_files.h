@@ -13,6 +13,9 @@
 
 namespace tautline::tests {
 
+/// S/N that noise does not reach: a search of noise alone has a candidate of 6 once in some hundred times.
+inline constexpr double kAboveNoise = 8;
+
 /// A line of a .csv list, or its heading, without the file's name, the last column but one.
 inline std::string without_file(const std::string& line) {
   const std::size_t filled = line.rfind(','), file = line.rfind(',', filled - 1);

@@ -271,7 +271,7 @@ TEST(SearchCommand, WrongUsageAndBadInput) {
   expect({"--dms", "0:10:1", "--ignorechan", "0:63"}, 2, "all 64 channels");
   expect({"--dms", "0:10:1", "--threshold", "-1"}, 2, "threshold");
   expect({"--dms", "0:10:1", "--max-width", "1e-9"}, 2, "--max-width");
-  expect({"--dms", "0:10:1", "--memory", "1K"}, 1, "memory");
+  expect({"--dms", "0:10:1", "--memory", "1K"}, 2, "memory");
   expect({"--dms", "0:10:1", "--noise", "none"}, 2, "--noise");
 }
 

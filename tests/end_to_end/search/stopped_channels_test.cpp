@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 
 #include "tests/end_to_end/search/search_files.h"
@@ -31,8 +32,8 @@ class StoppedChannels : public ::testing::Test {
   void search(const std::vector<double>& values, const std::vector<std::string>& more = {}) {
     write_filterbank(scratch_ / "in.fil", shape_, values);
     std::vector<std::string> words{
-        "--json", "search", scratch_ / "in.fil", "-o", scratch_ / "out.csv", "--overwrite",
-        "--dms",  "0:100:1"};
+        "--json",      "search", scratch_ / "in.fil", "-o",          scratch_ / "out.csv",
+        "--overwrite", "--dms",  "0:100:1",           "--threshold", "7"};  // noise has none
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = run_command(words, scratch_.path().string());
     ASSERT_EQ(result.status, kDone) << result.err;
@@ -107,27 +108,33 @@ TEST_F(StoppedChannels, ThatAreManyLeaveTheNoiseAsItIs) {
     }
 }
 
-// A hundred of 256 channels, together, in half of each bit's samples that one channel would need.
+// A hundred of 256 channels, together, in half of each bit's samples that one channel would need; a quarter of them for a
+// few samples.
 TEST_F(StoppedChannels, ThatDoSoTogetherForShortTimesLeaveTheNoiseAsItIs) {
   shape_.nchans = 256;
   shape_.foff = -1;
   std::vector<std::size_t> order(channels());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (const int bits : {8, 2}) {
-    SCOPED_TRACE(bits);
-    shape_.nbits = bits;
+  struct Stop {
+    int bits;
+    std::size_t channels, samples;
+  };
+  for (const Stop& one : {Stop{8, 100, 60}, {2, 100, 100}, {8, 64, 16}, {8, 64, 32}}) {
+    SCOPED_TRACE(testing::Message() << one.channels << " for " << one.samples);
+    shape_.nbits = one.bits;
     std::shuffle(order.begin(), order.end(), random_);
-    const std::size_t phase = random_() % 200, samples = bits == 8 ? 60 : 100;
+    const std::size_t phase = random_() % 200;
     const auto pulse = [&](std::size_t period) {
       return 300 * period + phase + 100 + random_() % 150;
     };
-    expect_unchanged({pulse(9), pulse(33), pulse(71)}, bits == 8 ? 8 : 10, [&](auto& values) {
-      for (std::size_t t = 0; t < kTimes; ++t)
-        for (std::size_t c = 0; c < 100; ++c)
-          if (t >= phase && (t - phase) % 300 < samples) values[t * channels() + order[c]] = 0;
+    expect_unchanged({pulse(9), pulse(33), pulse(71)}, one.bits == 8 ? 8 : 10, [&](auto& values) {
+      for (std::size_t t = phase; t < kTimes; ++t)
+        for (std::size_t c = 0; c < one.channels && (t - phase) % 300 < one.samples; ++c)
+          values[t * channels() + order[c]] = 0;
     });
-    EXPECT_NEAR(summary_["empty_values"].get<double>(),
-                static_cast<double>(100 * samples * kTimes / 300), 200 * samples);
+    const std::size_t values = one.channels * one.samples;
+    EXPECT_NEAR(summary_["empty_values"].get<double>(), static_cast<double>(values * kTimes / 300),
+                2.0 * static_cast<double>(values));
   }
 }
 
@@ -173,6 +180,81 @@ TEST_F(StoppedChannels, ThatAreAllOfThemForShortTimesLeaveTheNoiseAsItIs) {
         std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(t * 64), 64 * 100, 0.0);
     });
     EXPECT_NEAR(summary_["empty_samples"].get<double>(), kTimes / 3, 100);
+  }
+}
+
+// Up to sixteen spectra at a time, again and again: no pulses, and one warning at most. A pulse that is clipped in all
+// channels for as long is one.
+TEST_F(StoppedChannels, ThatAreAllOfThemForAFewSpectraAreNoPulses) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  std::uint64_t lost = 0, losses = 0;
+  expect_unchanged({3050, 12'050, 21'050}, 8, [&](auto& values) {
+    for (std::size_t t = 0; t + 100 < kTimes; t += 100) {
+      const std::size_t count = 1 + random_() % 16;
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(t * 256), count * 256, 0.0);
+      lost += count;
+      ++losses;
+    }
+  });
+  EXPECT_EQ(summary_["empty_samples"].get<std::uint64_t>(), lost);
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch_ / "out.csv.json"))["empty_stretches"].size(),
+            losses);
+  const CommandResult said = run_command({"search", scratch_ / "in.fil", "-o", scratch_ / "out.csv",
+                                          "--overwrite", "--dms", "0:100:1"},
+                                         scratch_.path().string());
+  ASSERT_EQ(said.status, kDone) << said.err;
+  const std::string words = "much of the input holds no data";
+  EXPECT_EQ(said.err.find(words), said.err.rfind(words)) << said.err;
+  EXPECT_NE(said.out.find("239 stretches in which no channel changes"), std::string::npos)
+      << said.out;
+
+  auto values = noise({});
+  std::fill_n(values.begin() + 9000 * 256, 6 * 256, 255.0);
+  search(values);
+  EXPECT_EQ(summary_["empty_samples"], 0);
+  EXPECT_GT(snr_at(9000), 50);
+  const CommandResult kept = run_command({"search", scratch_ / "in.fil", "-o", scratch_ / "out.csv",
+                                          "--overwrite", "--dms", "0:100:1"},
+                                         scratch_.path().string());
+  EXPECT_NE((kept.out + kept.err)
+                .find("1 stretch of equal spectra kept as data, as clipped pulses "
+                      "are, the first of 6 samples from 9000"),
+            std::string::npos)
+      << kept.out << kept.err;
+}
+
+// As of a file that was up-sampled: half of its samples are all that there is.
+TEST_F(StoppedChannels, SpectraThatStandTwiceAreTold) {
+  const auto said = [&](std::size_t times) {
+    auto values = noise({});
+    for (std::size_t t = 0; t < kTimes; ++t)
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(t / times * times * channels()),
+                  channels(), values.begin() + static_cast<std::ptrdiff_t>(t * channels()));
+    write_filterbank(scratch_ / "in.fil", shape_, values);
+    return run_command({"search", scratch_ / "in.fil", "-o", scratch_ / "out.csv", "--overwrite",
+                        "--dms", "0:100:10"},
+                       scratch_.path().string())
+        .err;
+  };
+  shape_.nchans = 32;
+  shape_.foff = -8;
+  EXPECT_EQ(said(1).find("equal the one before"), std::string::npos);
+  for (const auto& [times, factor] : {std::pair{2, "1.4"}, {3, "1.7"}}) {
+    const std::string err = said(static_cast<std::size_t>(times));
+    std::size_t repeated = 0, compared = 0;
+    const std::size_t at = err.find(" of ", err.find(" spectra equal the one before") - 12);
+    ASSERT_NE(at, std::string::npos) << err;
+    ASSERT_EQ(std::sscanf(err.c_str() + err.rfind(' ', at - 1), "%zu of %zu", &repeated, &compared),
+              2)
+        << err;
+    EXPECT_NEAR(static_cast<double>(compared), kTimes, 300);
+    EXPECT_NEAR(static_cast<double>(repeated), kTimes - kTimes / static_cast<double>(times), 300);
+    EXPECT_NE(
+        err.find("as where each stands " + std::to_string(times) +
+                 " times: S/N of pulses wider than that are up to " + factor + " times too high"),
+        std::string::npos)
+        << err;
   }
 }
 

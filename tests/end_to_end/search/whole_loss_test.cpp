@@ -116,8 +116,8 @@ class WholeLoss : public ::testing::Test {
     const Losses of = losses_of(lost);
     std::cout << lost.size() << " " << name << ": lost " << of.mean << " +- " << of.error
               << ", told at most " << told << std::endl;
-    EXPECT_LE(of.mean - 3 * of.error, told) << name;
-    EXPECT_GE(of.mean + 3 * of.error, 0) << name << ": more is found than there is";
+    EXPECT_LE(of.mean - 5 * of.error, told) << name;
+    EXPECT_GE(of.mean + 5 * of.error, 0) << name << ": more is found than there is";
   }
 
   ScratchFolder scratch_;
@@ -211,7 +211,7 @@ TEST_F(WholeLoss, IsWithinWhatTheSearchSays) {
   for (std::size_t k = 0; k < narrow.size(); ++k)
     more.push_back(1 - snr_at(narrow[k], apart) / snr_at(narrow[k], found));
   std::cout << "trials far apart: lost " << losses_of(more).mean << "\n";
-  EXPECT_GT(losses_of(more).mean, sub_bands + spacing);
+  EXPECT_GT(losses_of(more).mean, sub_bands + spacing);  // a quarter or more
 
   // All losses, beside what was injected.
   const std::vector<InjectedPulse> wide = between_trials(dms, 4e-3, 12e-3);

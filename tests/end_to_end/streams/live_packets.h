@@ -110,7 +110,7 @@ class LivePackets : public LiveRun {
   static void expect_all_counted(const nlohmann::json& c) {
     const auto of = [&](const char* name) { return c.at(name).get<std::uint64_t>(); };
     EXPECT_EQ(of("packets"), of("accepted") + of("late") + of("duplicate") + of("early") +
-                                 of("malformed") + of("foreign"))
+                                 of("malformed") + of("foreign") + of("after_end"))
         << c;
   }
 

@@ -71,12 +71,17 @@ TEST_F(LivePackets, OfARunThatIsKilledAndStartedAgainGoToNewFiles) {
   write_voltages({"meerkat-f", core::kCi8, 32, 3, 256 * 390, 40'000});
   write_pipeline(fields_of(kFEngines));
   std::filesystem::create_directory(scratch / "night");
-  int port = 0;
-  {  // of the system's choice, the same for both runs
-    const stream::UdpReceiver any({.listen = {stream::parse_endpoint("to", "udp://127.0.0.1:0")}});
-    port = any.listening().front().port;
+  // The same for both runs, and not of those that the system gives to whoever asks for any while no run has it.
+  std::string to;
+  for (int tries = 0; tries < 100 && to.empty(); ++tries) {
+    const std::string tried = "udp://127.0.0.1:" + std::to_string(10'000 + random() % 20'000);
+    try {
+      const stream::UdpReceiver listens({.listen = {stream::parse_endpoint("to", tried)}});
+      to = tried;
+    } catch (const core::Error&) {  // taken by another program
+    }
   }
-  const std::string to = "udp://127.0.0.1:" + std::to_string(port), pid_file = scratch / "pid";
+  const std::string pid_file = scratch / "pid";
   const std::string loop = "while :; do " + command_path() + " --device cpu run " + pipeline +
                            " --set packets.listen=" + to + " --set x.integration_s=0.0064" +
                            " --set visibilities.each_s=0.0064 --set packets.silence_s=5" +
@@ -148,6 +153,22 @@ TEST_F(LivePackets, OfTheLayoutAreNotCalledNothing) {
   EXPECT_EQ(result.err.find("nothing of"), std::string::npos) << result.err;
   EXPECT_EQ(result.err.find("no stream of"), std::string::npos) << result.err;
   EXPECT_EQ(counters_of(result).at("accepted"), 5);
+}
+
+// Those that were received with the last ones of the duration, too. The run sleeps until they wait for it.
+TEST_F(LivePackets, BehindTheDurationAreCounted) {
+  constexpr std::uint64_t kPacketsOfABlock = 3 * 4;
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines) + "block_samples = 256\nduration_s = 0.0064\n");
+  const auto to = start_run();
+  ASSERT_EQ(to.size(), 1U);
+  kill(*run_pid, SIGSTOP);
+  send(to, {"--layout", "meerkat-f", "--rate", "0"});
+  kill(*run_pid, SIGCONT);
+  const nlohmann::json c = counters_of(end_run());
+  expect_all_counted(c);
+  EXPECT_GE(c.at("accepted"), kPacketsOfABlock);
+  EXPECT_EQ(c.at("after_end") > 0, c.at("packets") > c.at("accepted")) << c;
 }
 
 }  // namespace

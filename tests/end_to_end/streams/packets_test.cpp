@@ -299,50 +299,6 @@ TEST_F(LivePackets, OfAChannelThatNeverChangesAreInvalidFromThenOn) {
   }
 }
 
-// Integrations of one payload each: a baseline has none of an integration where either of its antennas lost it, else
-// all.
-TEST_F(LivePackets, ThatAreLostAreMissingInExactlyTheBaselinesOfTheirAntennas) {
-  constexpr std::int64_t kPayload = 256;
-  constexpr std::size_t kPacketChannels = 8;
-  write_voltages(kFEngines);
-  write_pipeline(fields_of(kFEngines));
-  correlate_words = {"--integration", "0.0064"};
-  const FileVisibilities whole = from_files();
-  const Outcome outcome = run_and_send({"--layout", "meerkat-f", "--rate", "1", "--impair",
-                                        "loss=0.3,seed=" + std::to_string(random() % 999)},
-                                       1, {"x.integration_s=0.0064"});
-  ASSERT_EQ(outcome.live.counts.size(), whole.counts.size());
-  ASSERT_EQ(whole.middles.size(), kFEngines.samples / 256);
-  constexpr std::size_t kInputs = 6, kBaselines = kInputs * (kInputs + 1) / 2;
-  std::uint64_t lost_packets = 0, wrong_autos = 0, wrong_crosses = 0, touched = 0, changed = 0;
-  for (std::size_t begin = 0; begin < whole.counts.size(); begin += kBaselines) {
-    const auto count = [&](std::size_t i, std::size_t j) {
-      return outcome.live.counts[begin + i * (i + 1) / 2 + j];
-    };
-    const bool first_of_packet = begin / kBaselines % kPacketChannels == 0;
-    const auto is_lost = [&](std::size_t i) { return count(i, i) == 0; };
-    for (std::size_t i = 0; i < kInputs; ++i) {
-      lost_packets += first_of_packet && i % 2 == 0 && is_lost(i) ? 1 : 0;
-      wrong_autos += is_lost(i) || count(i, i) == kPayload ? 0 : 1;
-      wrong_autos += is_lost(i) == is_lost(i ^ 1) ? 0 : 1;
-      for (std::size_t j = 0; j < i; ++j) {
-        const bool lost = is_lost(i) || is_lost(j);
-        wrong_crosses += count(i, j) == (lost ? 0 : kPayload) ? 0 : 1;
-        touched += lost ? 1 : 0;
-      }
-    }
-    for (std::size_t b = begin; b < begin + kBaselines; ++b)
-      changed += outcome.live.counts[b] == 0 || outcome.live.values[b] == whole.values[b] ? 0 : 1;
-  }
-  EXPECT_EQ(lost_packets, outcome.sent.at("lost").get<std::uint64_t>());
-  EXPECT_EQ(outcome.counters.at("missing"), outcome.sent.at("lost"));
-  EXPECT_GT(lost_packets, 50U);
-  EXPECT_GT(touched, 0U);
-  EXPECT_EQ(wrong_autos, 0U);
-  EXPECT_EQ(wrong_crosses, 0U);
-  EXPECT_EQ(changed, 0U);
-}
-
 TEST_F(LivePackets, ThatAreDamagedAreCounted) {
   write_voltages(kFEngines);
   write_pipeline(fields_of(kFEngines));

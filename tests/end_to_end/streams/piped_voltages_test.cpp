@@ -1,7 +1,8 @@
 // Voltages that come by a pipe are processed as they come, and give what files of the same bytes give.
+#include "tests/end_to_end/streams/piped_voltages.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,110 +10,10 @@
 #include <random>
 #include <thread>
 
-#include "tautline/core/constant_run.h"
-#include "tests/end_to_end/file_visibilities.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
-#include "tests/support/seed.h"
-
 namespace tautline::tests {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Writes to a pipe in pieces of any length, with pauses; stops where nobody reads any more.
-void write_in_pieces(const std::string& pipe, const std::string& bytes, std::mt19937_64 random) {
-  signal(SIGPIPE, SIG_IGN);
-  const int out = open(pipe.c_str(), O_WRONLY);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const std::size_t some = std::min<std::size_t>(
-        bytes.size() - done, std::size_t{1} + random() % (std::size_t{1} << random() % 20));
-    const ssize_t n = write(out, bytes.data() + done, some);
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-    if (random() % 50 == 0) std::this_thread::sleep_for(2ms);
-  }
-  close(out);
-}
-
-class PipedVoltages : public ::testing::Test {
- protected:
-  void SetUp() override {
-#ifndef TAUTLINE_HDF5
-    GTEST_SKIP() << "a build without HDF5";
-#endif
-    for (const char* name : {"meanwhile", "run"}) std::filesystem::create_directory(scratch / name);
-    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  }
-  std::vector<std::string> whole(const std::vector<std::string>& words) const {
-    std::vector<std::string> all{"--quiet", "--device", "cpu"};
-    all.insert(all.end(), words.begin(), words.end());
-    return all;
-  }
-  CommandResult run(const std::vector<std::string>& words) {
-    return run_command(whole(words), scratch / "run");
-  }
-  // The command whose input is the pipe, which is given these bytes; nothing is kept in files.
-  CommandResult run_piped(const std::vector<std::string>& words, const std::string& bytes) {
-    const pid_t pid =
-        start_command(whole(words), scratch / "run", {{"TMPDIR", scratch / "meanwhile"}});
-    write_in_pieces(pipe, bytes, random);
-    EXPECT_TRUE(std::filesystem::is_empty(scratch / "meanwhile"));
-    return finish_command(pid, scratch / "run");
-  }
-  // GUPPI RAW of 2 channels and 2 polarisations, 8 bits: blocks of 4,096 times, of which one is lost.
-  std::string guppi() {
-    constexpr std::size_t kTimes = 4096;
-    std::string bytes;
-    for (std::size_t block = 0; block < 12; ++block) {
-      if (block == 5) continue;
-      const auto card = [&](std::string keyword, const std::string& value) {
-        keyword.resize(8, ' ');
-        keyword += "= " + value;
-        keyword.resize(80, ' ');
-        bytes += keyword;
-      };
-      card("BACKEND", "'GUPPI   '");
-      card("OBSFREQ", "1378.125");
-      card("OBSBW", "2.0");
-      card("OBSNCHAN", "2");
-      card("NPOL", "4");
-      card("NBITS", "8");
-      card("TBIN", "1e-6");
-      card("PKTSIZE", "8192");
-      card("PKTIDX", std::to_string(block * kTimes * 8 / 8192));
-      card("STT_IMJD", "59000");
-      card("STT_SMJD", "3600");
-      card("STT_OFFS", "0");
-      card("BLOCSIZE", std::to_string(8 * kTimes));
-      std::string end = "END";
-      end.resize(80, ' ');
-      bytes += end;
-      for (std::size_t k = 0; k < 8 * kTimes; ++k) bytes += static_cast<char>(random());
-    }
-    return bytes;
-  }
-  void expect_equal_visibilities(const std::vector<std::string>& options, const std::string& bytes,
-                                 const std::string& file, int status) {
-    const auto words = [&](const std::string& input, const std::string& output) {
-      std::vector<std::string> all{"correlate", input, "-o", output, "--overwrite"};
-      all.insert(all.end(), options.begin(), options.end());
-      return all;
-    };
-    write_file(file, bytes);
-    const CommandResult of_file = run(words(file, scratch / "file.uvh5"));
-    ASSERT_EQ(of_file.status, status) << of_file.err;
-    const CommandResult of_pipe = run_piped(words(pipe, scratch / "pipe.uvh5"), bytes);
-    ASSERT_EQ(of_pipe.status, status) << of_pipe.err;
-    const FileVisibilities expected = visibilities_in(scratch / "file.uvh5");
-    EXPECT_GT(expected.values.size(), 0u);
-    EXPECT_TRUE(visibilities_in(scratch / "pipe.uvh5") == expected);
-  }
-
-  ScratchFolder scratch;
-  std::string pipe = scratch / "pipe";
-  std::mt19937_64 random = generator();
-};
 
 TEST_F(PipedVoltages, OfDadaAreCorrelatedAsFilesAre) {
   const std::vector<std::vector<std::string>> options{
@@ -125,6 +26,35 @@ TEST_F(PipedVoltages, OfDadaAreCorrelatedAsFilesAre) {
     const bool cut = dada.payload_bytes % 8 != 0;
     expect_equal_visibilities(chosen, dada.bytes(), scratch / "x.dada", cut ? kDamaged : kDone);
   }
+}
+
+TEST_F(PipedVoltages, ThatBeginWithZerosAreCorrelatedAsFilesAre) {
+  constexpr std::size_t kTimes = 120'000, kFirst = 16 * 1024, kInputBytes = 2, kTimeBytes = 8;
+  DadaFile dada;
+  dada.payload_bytes = kTimeBytes * kTimes;
+  std::string bytes = dada.bytes();
+  std::fill_n(bytes.end() - kTimeBytes * kTimes,
+              kTimeBytes * (kFirst + 2000 + random() % (2 * kFirst)), '\0');
+  const std::vector<std::string> options{"--channels", "16", "--integration", "0.02"};
+  expect_equal_visibilities(options, bytes, scratch / "x.dada", kDone);
+  // One input: its gains are the median of the others', which are as strong.
+  bytes = dada.bytes();
+  for (std::size_t t = 0; t < kFirst + 2000; ++t)
+    std::fill_n(bytes.end() - kTimeBytes * (kTimes - t), kInputBytes, '\0');
+  write_file(scratch / "x.dada", bytes);
+  const CommandResult of_file = run({"correlate", scratch / "x.dada", "-o", scratch / "file.uvh5",
+                                     "--channels", "16", "--overwrite"});
+  ASSERT_EQ(of_file.status, kDone) << of_file.err;
+  const CommandResult piped = run_piped(
+      {"correlate", pipe, "-o", scratch / "pipe.uvh5", "--channels", "16", "--overwrite"}, bytes);
+  EXPECT_EQ(piped.status, kDone) << piped.err;
+  const FileVisibilities is = visibilities_in(scratch / "pipe.uvh5"),
+                         should = visibilities_in(scratch / "file.uvh5");
+  ASSERT_EQ(is.values.size(), should.values.size());
+  double power = 0;
+  for (const auto& value : should.values) power = std::max<double>(power, std::abs(value));
+  for (std::size_t k = 0; k < is.values.size(); ++k)
+    EXPECT_LT(std::abs(is.values[k] - should.values[k]), 0.01 * power) << k;
 }
 
 // [time][input] as numpy.save of a transposed array writes it; its shape does not end the stream.
@@ -170,154 +100,59 @@ TEST_F(PipedVoltages, ChecksAndPlansDoNotWaitForThem) {
   }
 }
 
-// 4 channels of 4 inputs: channel 2 of input 1 never changes, channel 3 of input 0 stops for a while.
-class PipedChannels : public PipedVoltages {
- protected:
-  static constexpr std::size_t kTimes = 60'000, kChannels = 4, kInputs = 4;
-
-  void make_bytes(const std::string& bandwidth) {
-    DadaFile dada;
-    dada.nchan = std::to_string(kChannels);
-    dada.bw = bandwidth;
-    dada.payload_bytes = kTimes * kChannels * kInputs * 2;
-    bytes = dada.bytes();
-    stops = 10'000 + random() % 5'000, stopped = 5'000 + random() % 30'000;
-    for (std::size_t t = 0; t < kTimes; ++t) {
-      put(t, 2, 1, '\7');
-      if (t >= stops && t < stops + stopped) put(t, 3, 0, '\0');
-    }
-    put(stops - 1, 3, 0, '\1');
-    put(stops + stopped, 3, 0, '\1');
-    write_file(scratch / "x.dada", bytes);
-  }
-  void put(std::size_t t, std::size_t channel, std::size_t input, char value) {
-    const std::size_t at = 4096 + ((t * kChannels + channel) * kInputs + input) * 2;
-    bytes[at] = bytes[at + 1] = value;
-  }
-  // The empty times of a channel and input.
-  std::pair<std::size_t, std::size_t> empty_of(std::size_t channel, std::size_t input) const {
-    if (channel == 2 && input == 1) return {repeats, kTimes};
-    if (channel == 3 && input == 0) return {stops + repeats, stops + stopped};
-    return {0, 0};
-  }
-  // Spectra of `hop` samples that need none of the empty times of either input.
-  std::int64_t whole_spectra(std::size_t channel, std::size_t i, std::size_t j, std::size_t hop,
-                             std::size_t taps) const {
-    std::int64_t count = 0;
-    for (std::size_t first = 0; first + taps * hop <= kTimes; first += hop) {
-      const auto touches = [&](std::size_t input) {
-        const auto [begin, end] = empty_of(channel, input);
-        return begin < end && first < end && first + taps * hop > begin;
-      };
-      count += touches(i) || touches(j) ? 0 : 1;
-    }
-    return count;
-  }
-  // The summary of a command.
-  nlohmann::json json_of(const CommandResult& result) const {
-    EXPECT_EQ(result.status, kDone) << result.err;
-    return nlohmann::json::parse(result.out.empty() ? "{}" : result.out);
-  }
-
-  std::string bytes;
-  std::size_t stops = 0, stopped = 0;
-  const std::size_t repeats = core::repeats_of_nothing(1, 1.28e6 * kChannels * kInputs);
-};
-
-TEST_F(PipedChannels, ThatStopAreFlaggedAsTheyCome) {
-  for (const std::string bandwidth : {"5.12", "-5.12"})
-    for (const std::size_t fine : {1, 8}) {
-      make_bytes(bandwidth);
-      const std::size_t taps = fine > 1 ? 8 : 1;
-      const auto words = [&](const std::string& input, const std::string& output) {
-        std::vector<std::string> all{"--json",      "correlate",     input,  "-o",         output,
-                                     "--overwrite", "--integration", "0.01", "--keep-edge"};
-        if (fine > 1) all.insert(all.end(), {"--fine", std::to_string(fine)});
-        return all;
-      };
-      const auto summary = json_of(run_piped(words(pipe, scratch / "pipe.uvh5"), bytes));
-      EXPECT_EQ(summary["empty_values"], kTimes - repeats + stopped - repeats);
-      EXPECT_EQ(summary["empty_channels"],
-                nlohmann::json({{{"channel", 2}, {"input", 1}, {"samples", kTimes - repeats}},
-                                {{"channel", 3}, {"input", 0}, {"samples", stopped - repeats}}}));
-      EXPECT_EQ(summary["empty_samples"], 0);
-      auto of_file = words(scratch / "x.dada", scratch / "file.uvh5");
-      of_file.emplace_back("--keep-constant");
-      json_of(run(of_file));
-      const FileVisibilities live = visibilities_in(scratch / "pipe.uvh5"),
-                             all = visibilities_in(scratch / "file.uvh5");
-      ASSERT_EQ(live.counts.size(), all.counts.size());
-      const std::size_t channels = kChannels * fine, baselines = kInputs * (kInputs + 1) / 2;
-      for (std::size_t c = 0; c < channels; ++c) {
-        const bool mirrored = fine > 1 && bandwidth[0] == '-';
-        const std::size_t coarse = mirrored ? kChannels - 1 - c / fine : c / fine;
-        for (std::size_t i = 0, baseline = 0; i < kInputs; ++i)
-          for (std::size_t j = 0; j <= i; ++j, ++baseline) {
-            std::int64_t count = 0;
-            for (std::size_t k = c * baselines + baseline; k < live.counts.size();
-                 k += channels * baselines) {
-              count += live.counts[k];
-              if (live.counts[k] == all.counts[k]) {
-                EXPECT_EQ(live.values[k], all.values[k]);
-              }
-            }
-            EXPECT_EQ(count, whole_spectra(coarse, i, j, fine, taps))
-                << bandwidth << ", " << fine << ": " << c << " " << i << " " << j;
-          }
-      }
-      // Of files, a channel that never changes is flagged as a whole.
-      of_file.pop_back();
-      json_of(run(of_file));
-      const FileVisibilities flagged = visibilities_in(scratch / "file.uvh5");
-      for (std::size_t k = 0; k < flagged.counts.size(); ++k) {
-        const std::size_t c = k / baselines % channels, baseline = k % baselines;
-        const bool mirrored = fine > 1 && bandwidth[0] == '-';
-        const std::size_t coarse = mirrored ? kChannels - 1 - c / fine : c / fine;
-        const bool of_input_1 = baseline == 1 || baseline == 2 || baseline == 4 || baseline == 7;
-        EXPECT_EQ(flagged.counts[k], coarse == 2 && of_input_1 ? 0 : all.counts[k]) << c;
-      }
-    }
-}
-
-TEST_F(PipedChannels, ThatStopAreInvalidInWhatChannelizeWrites) {
-  constexpr std::size_t kFine = 8, kTaps = 8;
-  make_bytes("5.12");
-  const auto words = [&](const std::string& input, std::vector<std::string> more = {}) {
-    std::vector<std::string> all{
-        "--json", "channelize",          input,        "-o", scratch / "channels.dada",
-        "--fine", std::to_string(kFine), "--overwrite"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  };
-  const auto spectra = static_cast<std::int64_t>(kTimes / kFine - kTaps + 1);
-  const auto invalid = [&](std::size_t channel, std::size_t input) {
-    return spectra - whole_spectra(channel, input, input, kFine, kTaps);
-  };
-  // In one of four channels; rounded up in every block.
-  const double of_pipe = static_cast<double>(invalid(2, 1) + invalid(3, 0)) / 4;
-  const auto piped = json_of(run_piped(words(pipe), bytes));
-  EXPECT_NEAR(piped["invalid_spectra"].get<double>(), of_pipe, 0.02 * of_pipe);
-  const auto record = nlohmann::json::parse(read_file(scratch / "channels.dada.json"));
-  EXPECT_EQ(record["empty_channels"].size(), 2u);
-  // Spans are of whole inputs: the values of single channels are counted, and readers say so.
-  EXPECT_EQ(record["invalid"], nlohmann::json::array());
-  EXPECT_EQ(record["invalid_values"], kFine * (invalid(2, 1) + invalid(3, 0)));
-  const CommandResult read =
-      run({"correlate", scratch / "channels.dada", "-o", scratch / "v.uvh5"});
-  EXPECT_EQ(read.status, kDamaged);
-  EXPECT_NE(read.err.find(" invalid values of single channels are not listed"), std::string::npos)
-      << read.err;
-  const auto filed = json_of(run(words(scratch / "x.dada")));
-  EXPECT_EQ(filed["constant_channels"], nlohmann::json({{{"channel", 2}, {"inputs", {1}}}}));
-  EXPECT_NEAR(filed["invalid_spectra"].get<double>(), static_cast<double>(spectra) / 4,
-              0.02 * static_cast<double>(spectra));
-  EXPECT_EQ(json_of(run(words(scratch / "x.dada", {"--keep-constant"})))["invalid_spectra"], 0);
-}
-
 TEST_F(PipedVoltages, OfGuppiAreCorrelatedAsFilesAre) {
   expect_equal_visibilities({"--integration", "0.01"}, guppi(), scratch / "x.raw", kDamaged);
   expect_equal_visibilities({"--fine", "8", "--integration", "0.01"}, guppi(), scratch / "x.raw",
                             kDamaged);
+}
+
+// Two threads of real samples of 8 bits, 640 frames of 2,000 a second, which ends inside; frames are lost and moved.
+std::string vdif(std::mt19937_64& random) {
+  constexpr std::uint32_t kFrames = 300, kFirst = 560, kPerSecond = 640, kSamples = 2000;
+  std::vector<std::string> frames;
+  for (std::uint32_t n = 0; n < kFrames; ++n)
+    for (std::uint32_t thread = 0; thread < 2; ++thread) {
+      std::string frame;
+      const auto word = [&](std::uint32_t value) {
+        for (int k = 0; k < 4; ++k) frame += static_cast<char>(value >> (8 * k) & 255);
+      };
+      word(1000 + (kFirst + n) / kPerSecond);
+      word(28u << 24 | (kFirst + n) % kPerSecond);
+      word(1u << 29 | (kSamples + 32) / 8);
+      word(7u << 26 | thread << 16 | 7);
+      for (int k = 0; k < 4; ++k) word(0);
+      for (std::uint32_t k = 0; k < kSamples; ++k) frame += static_cast<char>(random());
+      frames.push_back(frame);
+    }
+  std::string bytes;
+  for (int k = 0; k < 10; ++k) {
+    const std::size_t at = 10 + random() % (frames.size() - 30);
+    std::swap(frames[at], frames[at + random() % 10]);
+    frames.erase(frames.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  for (const std::string& frame : frames) bytes += frame;
+  return bytes;
+}
+
+TEST_F(PipedVoltages, OfVdifAreCorrelatedAsFilesAre) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--channels", "16", "--integration", "0.02"},
+        {"--channels", "32", "--integration", "0.03", "--start", "0.2", "--threads-are", "antennas",
+         "--rate-hz", "1.28e6"}})
+    expect_equal_visibilities(options, vdif(random), scratch / "x.vdif", kDamaged);
+}
+
+TEST_F(PipedVoltages, OfAnMwaReceiverAreCorrelatedAsFilesAre) {
+  std::string bytes;
+  auto counter = static_cast<std::uint16_t>(random());
+  for (std::size_t n = 0; n < 100'000; ++n, ++counter) {
+    if (n == 40'000) counter = static_cast<std::uint16_t>(counter + 1 + random() % 1000);
+    bytes += static_cast<char>(counter & 255);
+    bytes += static_cast<char>(counter >> 8);
+    for (int k = 0; k < 32; ++k) bytes += static_cast<char>(random());
+  }
+  expect_equal_visibilities({"--channels", "16", "--integration", "0.02"}, bytes,
+                            scratch / "x.mwa32t", kDamaged);
 }
 
 TEST_F(PipedVoltages, AreChannelizedAsFilesAre) {
@@ -396,6 +231,25 @@ TEST_F(PipedVoltages, ThatGoOnGiveResultsMeanwhile) {
   EXPECT_EQ(result.status, kDamaged) << result.err;
   EXPECT_NE(result.err.find("stopped before its input ended"), std::string::npos) << result.err;
   EXPECT_GE(visibilities_in(output).middles.size(), 20u);
+}
+
+// More samples than FILE_SIZE says are taken; a second header there is no samples.
+TEST_F(PipedVoltages, OfSeveralDadaFilesAreRefused) {
+  DadaFile dada;
+  dada.payload_bytes = 8 * (20'000 + random() % 20'000);
+  dada.extra = "FILE_SIZE " + std::to_string(dada.payload_bytes) + "\n";
+  const std::string bytes = dada.bytes(), second = (dada.extra = "", dada.bytes());
+  const std::vector<std::string> words{"correlate",  pipe, "-o",         scratch / "v.uvh5",
+                                       "--channels", "16", "--overwrite"};
+  const CommandResult longer = run_piped(words, bytes + second.substr(4096));
+  EXPECT_EQ(longer.status, kDone) << longer.err;
+  const CommandResult result = run_piped(words, bytes + second);
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("byte " + std::to_string(bytes.size()) +
+                            ": another DADA header, expected one header, and samples behind it; "
+                            "give the files by their names"),
+            std::string::npos)
+      << result.err;
 }
 
 TEST_F(PipedVoltages, ThatBreakOffAreNamed) {

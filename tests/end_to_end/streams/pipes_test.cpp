@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/command_test.h"
 #include "tests/support/seed.h"
 
@@ -130,6 +131,36 @@ TEST_F(PipedFiles, OfVoltagesAreChannelizedAsFilesAre) {
 }
 
 // Under the pipe's name.
+// The temporary file in which it is kept is gone after the run.
+TEST_F(PipedFiles, OfVoltagesAreNamedInVisibilitiesAsPipes) {
+  DadaFile later;
+  later.utc = "2026-03-20-14:00:01";
+  write_file(scratch / "later.dada", later.bytes());
+  write_file(scratch / "in.dada", DadaFile().bytes());
+  for (const std::string& second : {std::string(), scratch / "later.dada"}) {
+    std::vector<std::string> words{"correlate",   "-",  "--channels",      "16",
+                                   "--overwrite", "-o", scratch / "v.uvh5"};
+    if (second.empty())
+      words.insert(words.end(), {"--format", "ci8", "--rate-hz", "1e6"});
+    else
+      words.insert(words.begin() + 2, second);
+    const std::string input = second.empty() ? scratch / "in.npy" : scratch / "in.dada";
+    if (second.empty()) {
+      std::string array = formats::npy::format_header("|i1", {2, 40'000, 2});
+      auto random = generator();
+      for (int k = 0; k < 2 * 40'000 * 2; ++k) array.push_back(static_cast<char>(random()));
+      write_file(input, array);
+    }
+    const CommandResult made = run_piped(input, words);
+    ASSERT_TRUE(made.status == kDone || made.status == kDamaged) << made.err;
+    const CommandResult inspected = run({"inspect", scratch / "v.uvh5"});
+    EXPECT_NE(inspected.out.find("inputs      standard input" +
+                                 (second.empty() ? "" : " " + second) + "\n"),
+              std::string::npos)
+        << inspected.out;
+  }
+}
+
 TEST_F(PipedFiles, AreInspectedAsFilesAre) {
   make_filterbank();
   EXPECT_EQ(inspected(scratch / "x.fil").at("samples"), 10'000);
@@ -259,6 +290,17 @@ TEST_F(PipedFiles, ErrorsSpeakOfThePipe) {
       << piped.err;
 }
 
+TEST_F(PipedFiles, WarningsSpeakOfThePipe) {
+  DadaFile dada;
+  dada.freq = "0";
+  write_file(scratch / "x.dada", dada.bytes());
+  const CommandResult piped = run_piped(
+      scratch / "x.dada", {"channelize", "-", "-o", scratch / "s.npy", "--channels", "16"});
+  EXPECT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_NE(piped.err.find("standard input does not say the sky frequency"), std::string::npos)
+      << piped.err;
+}
+
 // Before anything of them is kept: they may have no end.
 TEST_F(PipedFiles, OfNoKnownKindAreRefusedByTheirFirstBytes) {
   const auto refused = [&](const std::string& stream, const std::vector<std::string>& words,
@@ -283,7 +325,7 @@ TEST_F(PipedFiles, OfNoKnownKindAreRefusedByTheirFirstBytes) {
   refused("cat /dev/zero", {"inspect", "-"}, unknown);
   refused("printf '\\037\\213\\010\\000'; cat /dev/urandom", {"inspect", "-"},
           "first bytes: gzip-compressed, expected ");
-  refused("yes nothing", {"inspect", "-"}, "text of no known kind, more than 64 MiB");
+  refused("yes 1,2", {"inspect", "-"}, "text of no known kind, more than 64 MiB");
 }
 
 TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {

@@ -42,6 +42,17 @@ TEST_F(LivePackets, OfRoundedSpectraWithTheirRecordAreTheSimulatedSky) {
   const CommandResult compared =
       run_command({"compare", scratch / "live.uvh5", scratch / "sky.truth.json"}, folder);
   EXPECT_EQ(compared.status, kDone) << compared.out << compared.err;
+  // More antennas, or fewer channels, than the record has: the field is named.
+  for (const std::string set : {"packets.antennas=5", "packets.channels=32"}) {
+    const CommandResult other = run_command({"run", pipeline, "--check", "--set", set, "--set",
+                                             "packets.record=" + (scratch / "spectra.dada.json")},
+                                            folder);
+    EXPECT_EQ(other.status, kWrongUsage) << other.err;
+    const std::size_t equals = set.find('=');
+    for (const std::string& words : {set.substr(0, equals), set.substr(equals + 1) + ", expected "})
+      EXPECT_NE(other.err.find(words), std::string::npos) << words << " in " << other.err;
+    EXPECT_EQ(other.err.find("channelize again"), std::string::npos) << other.err;
+  }
   // A file of another kind is no record.
   const CommandResult refused = run_command(
       {"run", pipeline, "--check", "--set", "packets.record=" + (scratch / "sky.truth.json")},

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tautline/core/time.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/live_run.h"
 #include "tests/end_to_end/search/search_files.h"
 
@@ -67,7 +69,7 @@ TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
     write_file(scratch / name,
                "[filterbank]\ntype = \"live_filterbank\"\n" + source +
                    "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n"
-                   "dms.range = \"0:60:1\"\nmax_width_s = 0.02\n"
+                   "dms.range = \"0:60:1\"\nmax_width_s = 0.02\nthreshold = 8\n"
                    "[list]\ntype = \"candidate_file\"\ninputs = \"pulses\"\npath = \"" +
                    (scratch / "list.csv") + "\"\n");
   };
@@ -75,15 +77,21 @@ TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
                             "\"\nsilence_s = 2\nfirst_count = 0\n");
   pipeline("pipe.toml", "path = \"-\"\nduration_s = " + std::to_string(15'616 * 256e-6) + "\n");
   const auto search = [&](const std::string& impair) {
-    start_pipeline(scratch / "live.toml", {}, {"--overwrite"});
-    const auto to = listens_at();
-    EXPECT_EQ(to.size(), 1u);
-    std::vector<std::string> words{
-        scratch / "sky.fil", "--layout", "filterbank", "--rate", "2", "--to", to.at(0)};
-    if (!impair.empty()) words.insert(words.end(), {"--impair", impair});
-    const nlohmann::json sent = send(words);
-    const CommandResult result = end_run();
-    const auto counters = nlohmann::json::parse(result.out).at("counters");
+    nlohmann::json sent, counters;
+    CommandResult result;
+    // A busy machine loses packets itself, which it counts: they are sent again.
+    for (int tries = 0; tries < 5; ++tries) {
+      start_pipeline(scratch / "live.toml", {}, {"--overwrite"});
+      const auto to = listens_at();
+      EXPECT_EQ(to.size(), 1u);
+      std::vector<std::string> words{
+          scratch / "sky.fil", "--layout", "filterbank", "--rate", "2", "--to", to.at(0)};
+      if (!impair.empty()) words.insert(words.end(), {"--impair", impair});
+      sent = send(words);
+      result = end_run();
+      counters = nlohmann::json::parse(result.out).at("counters");
+      if (counters.at("filterbank.dropped_by_kernel") == 0) break;
+    }
     EXPECT_EQ(counters.at("filterbank.accepted").get<int>() +
                   counters.at("filterbank.missing").get<int>(),
               4 * (15'625 / 64))
@@ -111,7 +119,7 @@ TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
   const auto with_losses =
       rows_of(search("loss=0.02,seed=" + std::to_string(random() % 1'000'000)));
   EXPECT_GE(with_losses.size(), 2u);
-  EXPECT_LE(with_losses.size(), rows_of(found).size() + 1);
+  EXPECT_LE(with_losses.size(), rows_of(found).size() + 3);  // of some 20 packets that are lost
 }
 
 // The time at which an observation ends is heard while its source waits for the first packets.
@@ -227,6 +235,115 @@ TEST_F(SentRows, CurvesInPartsSayWhatTheyLost) {
   }
 }
 
+// Bins that did not come, and no others, are left out: no pair spans them. By plain loops, of the shortest lags.
+TEST_F(SentRows, CurvesOfAPauseAreThoseOfItsParts) {
+#ifndef TAUTLINE_HDF5
+  GTEST_SKIP() << "a build without HDF5";
+#endif
+  constexpr std::uint64_t kFirst = 128 * 100, kAgain = 128 * 150;
+  std::vector<std::string> parts(2, std::string(kFirst * 2, '\0'));
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    for (char& count : parts[k]) count = static_cast<char>(random() % 9);
+    write_file(scratch / (std::to_string(k) + ".raw"), parts[k]);
+  }
+  write_file(scratch / "live.toml",
+             "[counts]\ntype = \"count_file\"\npath = \"udp://127.0.0.1:0\"\nsensors = 2\n"
+             "bin_s = \"50us\"\nsilence_s = 5\nfirst_count = 0\n"
+             "[curves]\ntype = \"autocorrelator\"\ninputs = \"counts\"\n"
+             "[file]\ntype = \"curve_file\"\ninputs = \"curves\"\npath = \"" +
+                 (scratch / "live.h5") + "\"\n");
+  start_pipeline(scratch / "live.toml", {});
+  const auto to = listens_at();
+  ASSERT_EQ(to.size(), 1u);
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    send({scratch / (std::to_string(k) + ".raw"), "--layout", "counts", "--bin", "50us", "--dtype",
+          "u8", "--sensors", "2", "--first-count", std::to_string(k * kAgain), "--to", to[0]});
+  const CommandResult result = end_run();
+  EXPECT_EQ(result.status, kDamaged) << result.err;
+  const auto counters = nlohmann::json::parse(result.out).at("counters");
+  const auto lost = counters.at("counts.lost_samples").get<std::uint64_t>();
+  ASSERT_GE(lost, (kAgain - kFirst) * 2);
+  if (lost > (kAgain - kFirst) * 2)
+    GTEST_SKIP() << "this machine itself has lost packets: " << counters;
+  const auto live = formats::curves::read_set(scratch / "live.h5");
+  EXPECT_EQ(live.samples, 2 * kFirst);
+  constexpr std::size_t kLags = 32;  // of one bin
+  ASSERT_GE(live.lag_samples.size(), kLags);
+  for (std::size_t sensor = 0; sensor < 2; ++sensor)
+    for (std::size_t lag = 0; lag < kLags; ++lag) {
+      ASSERT_EQ(live.lag_samples[lag], lag);
+      double pairs = 0, products = 0, before = 0, after = 0;
+      for (const std::string& part : parts)
+        for (std::size_t t = lag; t < kFirst; ++t, ++pairs) {
+          const double now = part[2 * t + sensor], earlier = part[2 * (t - lag) + sensor];
+          products += now * earlier;
+          after += now;
+          before += earlier;
+        }
+      EXPECT_NEAR(live.g[sensor * live.lag_samples.size() + lag],
+                  products * pairs / (before * after) - 1, 1e-12)
+          << sensor << " " << lag;
+    }
+}
+
+// A pause of 128 * 50 bins, or 4 s of a filterbank, that is longer than the longest gap, or shorter.
+TEST_F(SentRows, ALongGapEndsTheRun) {
+  constexpr std::uint64_t kFirst = 128 * 100, kAgain = 128 * 150, kSpectra = 64 * 244;
+  simulate_filterbank();
+  write_file(scratch / "counts.raw", std::string(kFirst * 2, '\5'));
+  write_file(scratch / "counts.toml",
+             "[rows]\ntype = \"count_file\"\npath = \"udp://127.0.0.1:0\"\nsensors = 2\n"
+             "bin_s = \"50us\"\nsilence_s = 5\nkeep_constant = true\nfirst_count = 0\n"
+             "[curves]\ntype = \"autocorrelator\"\ninputs = \"rows\"\n"
+             "[file]\ntype = \"curve_file\"\ninputs = \"curves\"\npath = \"" +
+                 (scratch / "live.zip") + "\"\n");
+  write_file(
+      scratch / "power.toml",
+      "[rows]\ntype = \"live_filterbank\"\npath = \"udp://127.0.0.1:0\"\nheader = \"" +
+          (scratch / "sky.fil") +
+          "\"\nsilence_s = 5\nfirst_count = 0\nfill_gaps = true\n[trials]\ntype = \"dedisperse\"\n"
+          "inputs = \"rows\"\ndms.range = \"0:10:5\"\n[series]\ntype = \"trial_files\"\n"
+          "inputs = \"trials\"\npath = \"" +
+          (scratch / "live.npy") + "\"\n");
+  for (const bool counts : {true, false})
+    for (const bool ends : {true, false}) {
+      SCOPED_TRACE((counts ? "counts " : "power ") + std::to_string(ends));
+      const std::string most = ends ? "0.1" : "10";
+      start_pipeline(scratch / (counts ? "counts.toml" : "power.toml"),
+                     {"rows.longest_gap_s=" + most}, {"--overwrite"});
+      const auto to = listens_at();
+      ASSERT_EQ(to.size(), 1u);
+      for (const std::uint64_t first : {std::uint64_t{0}, counts ? kAgain : 2 * kSpectra}) {
+        std::vector<std::string> words{scratch / (counts ? "counts.raw" : "sky.fil"),
+                                       "--layout",
+                                       counts ? "counts" : "filterbank",
+                                       "--rate",
+                                       counts ? "1" : "8",
+                                       "--first-count",
+                                       std::to_string(first),
+                                       "--to",
+                                       to[0]};
+        if (counts) words.insert(words.end(), {"--bin", "50us", "--dtype", "u8", "--sensors", "2"});
+        send(words);
+      }
+      const CommandResult result = end_run();
+      EXPECT_EQ(result.status, kDamaged) << result.err;
+      EXPECT_EQ(result.err.find("gaps of at most 0.1 s are filled; the stream is left there") !=
+                    std::string::npos,
+                ends)
+          << result.err;
+      const auto lost = nlohmann::json::parse(result.out)
+                            .at("counters")
+                            .at("rows.lost_samples")
+                            .get<std::uint64_t>();
+      const std::uint64_t gap = counts ? 2 * (kAgain - kFirst) : kSpectra;
+      if (ends)
+        EXPECT_LT(lost, gap);
+      else
+        EXPECT_GE(lost, gap);
+    }
+}
+
 TEST_F(SentRows, APipeGetsTheFilesBytesAtItsRate) {
   simulate_filterbank();
   const auto began = std::chrono::steady_clock::now();
@@ -246,6 +363,30 @@ TEST_F(SentRows, APipeGetsTheFilesBytesAtItsRate) {
             quoted("fifo") + " > " + quoted("copy.raw") + "; wait");
   EXPECT_EQ(named.status, kDone) << named.err;
   EXPECT_TRUE(read_file(scratch / "copy.raw") == read_file(scratch / "counts.raw"));
+}
+
+// Which says nothing of its bins, unless a record beside it does.
+TEST_F(SentRows, APipeGetsAnArrayOfCounts) {
+  const std::string array = formats::npy::format_header("|u1", {5000, 2}) + std::string(10'000, 3);
+  write_file(scratch / "counts.npy", array);
+  const std::string line = "TAUTLINE --quiet send " + quoted("counts.npy") + " --to - --rate 0";
+  const CommandResult unknown = shell(line + " > " + quoted("copy.npy"));
+  EXPECT_EQ(unknown.status, kWrongUsage) << unknown.err;
+  EXPECT_NE(unknown.err.find("--bin: not given, expected the length of the counts' bins"),
+            std::string::npos)
+      << unknown.err;
+  EXPECT_NE(unknown.err.find("of an array of voltages give --rate-hz"), std::string::npos)
+      << unknown.err;
+  for (const char* option : {" --bin 10us", " --rate-hz 1e6"}) {
+    const CommandResult given = shell(line + option + " > " + quoted("copy.npy"));
+    EXPECT_EQ(given.status, kDone) << given.err;
+    EXPECT_TRUE(read_file(scratch / "copy.npy") == array) << option;
+  }
+  // Numbers with a sign are no counts.
+  write_file(scratch / "counts.npy",
+             formats::npy::format_header("|i1", {5000, 2}) + std::string(10'000, 3));
+  const CommandResult voltages = shell(line + " > " + quoted("copy.npy"));
+  EXPECT_NE(voltages.err.find("--rate-hz"), std::string::npos) << voltages.err;
 }
 
 // A part of a filterbank is one of its own.

@@ -2,10 +2,12 @@
 // short.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -75,6 +77,33 @@ TEST(Counts, TypesAreConvertedWhenTheyFit) {
   const auto doubles = open_counts(write_npy(scratch, "<f8", {2}, std::vector<double>{1.5, 2}), {});
   EXPECT_EQ(doubles->description().type, SampleType::f32);
   EXPECT_EQ(read_all<float>(*doubles), (std::vector<float>{1.5, 2}));
+}
+
+template <class Value>
+std::vector<Value> swapped(std::vector<Value> values) {
+  for (Value& value : values) {
+    const auto bytes = std::as_writable_bytes(std::span(&value, 1));
+    std::reverse(bytes.begin(), bytes.end());
+  }
+  return values;
+}
+
+TEST(Counts, EitherByteOrder) {
+  const tests::ScratchFolder scratch;
+  const std::vector<std::uint16_t> words{1, 256, 513, 0, 65'535, 7};
+  const auto as_they_are = open_counts(write_npy(scratch, ">u2", {3, 2}, swapped(words)), {});
+  EXPECT_EQ(as_they_are->description().type, SampleType::u16);
+  EXPECT_EQ(read_all<std::uint16_t>(*as_they_are, 2), words);
+  as_they_are->seek(2);
+  EXPECT_EQ(read_all<std::uint16_t>(*as_they_are), (std::vector<std::uint16_t>{65'535, 7}));
+  const std::vector<std::int64_t> wide{1, 70'000, 0, 255};
+  const auto converted = open_counts(write_npy(scratch, ">i8", {4}, swapped(wide)), {});
+  EXPECT_EQ(read_all<std::uint32_t>(*converted), (std::vector<std::uint32_t>{1, 70'000, 0, 255}));
+  const std::vector<float> floats{0, 1.5f, 3e30f, -1};
+  const auto bad = open_counts(write_npy(scratch, ">f4", {4}, swapped(floats)), {});
+  const core::Error error = tests::error_of([&] { read_all<float>(*bad); });
+  EXPECT_NE(std::string(error.what()).find("time 3, sensor 0: -1"), std::string::npos)
+      << error.what();
 }
 
 TEST(Counts, FloatsThatAreNoCountsAreRefused) {

@@ -50,6 +50,12 @@ TEST(FigureTicks, OfLogarithmsArePowersOfTen) {
   const auto within = figure::ticks(axis_of(12, 60, figure::Scale::logarithmic), 8);
   ASSERT_EQ(within.size(), 2u);
   EXPECT_EQ(within.front().text, "20");
+  // Two decades have more than two ticks.
+  const auto few = figure::ticks(axis_of(0.8, 80, figure::Scale::logarithmic), 5);
+  ASSERT_EQ(few.size(), 6u);
+  EXPECT_EQ(few.front().text, "1");
+  EXPECT_EQ(few.back().text, "50");
+  EXPECT_EQ(figure::ticks(axis_of(2e-7, 3e-5, figure::Scale::logarithmic), 5).size(), 2u);
 }
 
 TEST(FigureTicks, OfNamesAre1Or2Or5Apart) {

@@ -11,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tests/formats/cut_feed.h"
 #include "tests/formats/guppi/recording.h"
+#include "tests/formats/in_order_check.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
@@ -270,7 +271,7 @@ TEST_F(Guppi, HeadersThatLieAreRefusedByName) {
     remove_card(recording.cards(), keyword);
     expect_refused(recording.bytes(), keyword);
   }
-  expect_refused({}, "header");
+  expect_refused({}, "an empty file");
   expect_refused(std::vector<char>(10'000, ' '), "header");
   const auto good = Recording({1, 4, 2, 64, 0, 8}, 2, random_).bytes();
   expect_refused({good.begin(), good.begin() + 700}, "header");
@@ -291,7 +292,8 @@ TEST_F(Guppi, IsRecognised) {
 
 // Blocks lost, repeated, damaged and cut, and a stream that ends anywhere, written in pieces of any length.
 TEST_F(Guppi, StreamsGiveWhatFilesGive) {
-  std::size_t read = 0, damaged = 0, refused = 0;
+  std::uint64_t times = 0;
+  std::size_t damaged = 0, refused = 0;
   const int trials = std::getenv("TAUTLINE_SMALL") != nullptr ? 60 : 200;
   for (int trial = 0; trial < trials; ++trial) {
     const int bits = 1 << (1 + trial % 4);
@@ -325,59 +327,22 @@ TEST_F(Guppi, StreamsGiveWhatFilesGive) {
     }
     // In the first header every other time, which is refused.
     if (trial % 4 == 0) bytes.resize(random_() % (trial % 8 == 0 ? 400 : bytes.size()));
-    std::string refusal;
-    std::unique_ptr<VoltageReader> file, stream;
-    try {
-      file = open_bytes(bytes);
-    } catch (const core::Error& error) {
-      refusal = error.what();
-    }
     ReaderOptions options;
     options.decoding_pieces = 1 + random_() % 4;
-    try {
-      stream = open(InputFile(tests::in_order(path_, bytes, random_)), options);
-      EXPECT_EQ(refusal, "");
-    } catch (const core::Error& error) {
-      EXPECT_EQ(refusal, error.what());
-    }
-    if (!file || !stream) {
+    auto both = tests::open_both(
+        [&] { return open_bytes(bytes); },
+        [&] { return open(InputFile(tests::in_order(path_, bytes, random_)), options); });
+    if (!both) {
       ++refused;
       continue;
     }
     const std::size_t block = 1 + random_() % 200;
-    if (trial % 5 == 0) {
-      file->seek(50);
-      stream->seek(50);
-    }
-    core::RawBlock a, b;
-    for (;;) {
-      const std::size_t got = file->read(block, a);
-      ASSERT_EQ(stream->read(block, b), got) << trial;
-      if (got == 0) break;
-      ++read;
-      EXPECT_EQ(a.first_sample, b.first_sample);
-      ASSERT_EQ(a.invalid.size(), b.invalid.size());
-      for (std::size_t k = 0; k < a.invalid.size(); ++k) {
-        EXPECT_EQ(a.invalid[k].first_sample, b.invalid[k].first_sample);
-        EXPECT_EQ(a.invalid[k].samples, b.invalid[k].samples);
-      }
-      Stream of_file(2, 2), of_stream(2, 2);
-      of_file.append(a);
-      of_stream.append(b);
-      for (std::size_t c = 0; c < 2; ++c)
-        for (std::size_t i = 0; i < 2; ++i)
-          for (std::size_t t = 0; t < got; ++t)
-            if (of_file.valid(i, t)) {
-              ASSERT_EQ(of_file.at(c, i, t), of_stream.at(c, i, t));
-            }
-    }
-    damaged += file->damage().any() ? 1 : 0;
-    EXPECT_EQ(stream->damage().lost_samples, file->damage().lost_samples);
-    EXPECT_EQ(stream->damage().dropped_samples, file->damage().dropped_samples);
-    EXPECT_EQ(stream->damage().trailing_bytes, file->damage().trailing_bytes);
-    EXPECT_EQ(stream->damage().messages, file->damage().messages);
+    if (trial % 5 == 0) both->seek(50);
+    tests::expect_equal_samples(*both->file, *both->stream, block, times);
+    tests::expect_equal_damage(both->file->damage(), both->stream->damage());
+    damaged += both->file->damage().any() ? 1 : 0;
   }
-  EXPECT_GT(read, 5u * trials);
+  EXPECT_GT(times, 200u * trials);
   EXPECT_GT(damaged, trials / 4u);
   EXPECT_GT(refused, 0u);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -191,6 +192,30 @@ TEST(MemoryFilterbank, SignedIntegersAndChannelsFirst) {
     expect_filterbank<std::int8_t, std::uint8_t>(core::SampleType::i8, channels_first);
     expect_filterbank<std::uint16_t, std::uint16_t>(core::SampleType::u16, channels_first);
     expect_filterbank<std::int16_t, std::uint16_t>(core::SampleType::i16, channels_first);
+  }
+}
+
+// As of a file of one or two bits, whose values a reader delivers in bytes, too.
+TEST(MemoryFilterbank, ValuesOfFewBitsAreTold) {
+  auto random = memory_random();
+  const auto bits_of = [&]<class T>(T most, std::size_t place) {
+    std::vector<T> values(1000 * 3);
+    for (T& value : values) value = static_cast<T>(random() % 2);
+    values[place] = most;
+    FilterbankDescription description;
+    description.channel_mhz = {1500, 1490, 1480};
+    description.rate_hz = {1000, 1};
+    return open_memory_filterbank(core::View<const T, 2>(values.data(), {1000, 3}), description)
+        ->description()
+        .bits;
+  };
+  for (const std::size_t place :
+       {std::size_t{0}, std::size_t{2999}, std::size_t{random() % 3000}}) {
+    for (const auto& [most, bits] : {std::pair{1, 1}, {2, 2}, {3, 2}, {4, 8}, {255, 8}})
+      EXPECT_EQ(bits_of(static_cast<std::uint8_t>(most), place), bits) << most << " at " << place;
+    EXPECT_EQ(bits_of(std::uint16_t{3}, place), 2);
+    EXPECT_EQ(bits_of(std::uint16_t{4}, place), 16);
+    EXPECT_EQ(bits_of(std::int8_t{1}, place), 8);  // 0 is in the middle
   }
 }
 

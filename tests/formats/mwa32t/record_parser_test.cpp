@@ -81,7 +81,8 @@ TEST_P(ParsedRecords, AreCountedThroughLossRepetitionAndBrokenCounters) {
   // Counters wrap at 65,536.
   const std::int64_t first = 65'000;
   const std::int64_t count = std::getenv("TAUTLINE_SMALL") != nullptr ? 20'000 : 100'000;
-  for (const double loss : {0.0, 0.0001, 0.01, 0.1, 0.5}) {
+  // Of more, a window of 64 KiB may have no eight records in a row, and is passed over.
+  for (const double loss : {0.0, 0.0001, 0.01, 0.1, 0.4}) {
     taken.clear();
     RecordParser parser(GetParam());
     std::bernoulli_distribution lost(loss), damaged(0.0005), again(0.001);

@@ -122,7 +122,7 @@ TEST(PacketLayouts, BeginWithAPreset) {
             "wrong.toml: like (line 1): atasnap, expected one of ata-snap, counts, filterbank, "
             "grex, lofar, "
             "meerkat-digitiser, "
-            "meerkat-f, mwa32t-1byte, mwa32t, mwax, vdif-vtp, vdif");
+            "meerkat-f, mwa32t-1byte, mwa32t, mwax, vdif-vtp, vdif; did you mean ata-snap");
 }
 
 TEST(PacketLayouts, WrongOnesAreRefusedWithLineAndAdvice) {
@@ -169,7 +169,7 @@ TEST(PacketLayouts, WrongOnesAreRefusedWithLineAndAdvice) {
             "wrong.toml: sample (line 3): i17, expected 1 to 16 bits, floats 16 or 32");
   EXPECT_EQ(layout_refusal("header_bytes = 8\naxes = [[3, \"time\"]]\nsample = \"i2\"\n[fields]\n" +
                            kLayoutCounter),
-            "wrong.toml: packets: 6 bits in 1 packets, expected packets of whole bytes, all of one "
+            "wrong.toml: packets: 6 bits in 1 packet, expected packets of whole bytes, all of one "
             "length");
   EXPECT_EQ(layout_refusal(kLayoutHead + "packets = 2\n[fields]\n" + kLayoutCounter),
             "wrong.toml: packets (line 5): 2, expected 1, or a field named heap_offset");

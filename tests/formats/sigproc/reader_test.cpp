@@ -264,6 +264,20 @@ TEST_F(SigprocReader, TableOfFrequencies) {
   EXPECT_NE(error_of(wrong).find("fchannel"), std::string::npos);
 }
 
+TEST_F(SigprocReader, SpectraOfSecondsMayBeOfMicroseconds) {
+  for (const double tsamp : {1e-3, 0.5, 1.0, 64.0}) {
+    SigprocBytes header;
+    header.word("HEADER_START").integer("nchans", 3).integer("nbits", 8).real("fch1", 1400);
+    header.real("foff", -1).real("tsamp", tsamp).real("tstart", 5e4).word("HEADER_END");
+    write(header, std::vector<char>(9, 5));
+    const auto reader = open(path_);
+    ASSERT_EQ(reader->remarks().size(), tsamp < 1 ? 0u : 1u) << tsamp;
+    if (tsamp < 1) continue;
+    EXPECT_NE(reader->remarks()[0].find("s looks like microseconds"), std::string::npos)
+        << reader->remarks()[0];
+  }
+}
+
 // The size of the file holds, whatever nsamples says.
 TEST_F(SigprocReader, SizeOverNsamples) {
   SigprocBytes header;

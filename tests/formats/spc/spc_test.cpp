@@ -49,6 +49,23 @@ TEST(Spc, BytesOfAFile) {
   EXPECT_FALSE(reader->damage().any());
 }
 
+TEST(Spc, RandomBytesAreRefused) {
+  auto random = tests::generator();
+  const tests::ScratchFolder folder;
+  std::vector<std::uint32_t> words{kHeader};
+  for (std::size_t n = 1000 + random() % 20'000; n > 0; --n)
+    words.push_back(static_cast<std::uint32_t>(random()));
+  write_bytes(folder / "x.spc", bytes_of(words));
+  const auto reader = open(folder / "x.spc");
+  try {
+    read_all(*reader, 1 + random() % 9000);
+    ADD_FAILURE() << "expected an error";
+  } catch (const core::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("say that photons were lost"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Spc, OverflowsMarkersGapsAndInvalidPhotons) {
   const tests::ScratchFolder folder;
   const std::vector<std::uint32_t> words{
@@ -152,7 +169,7 @@ TEST(Spc, CutShortEmptyAndOthers) {
     }
     return "";
   };
-  EXPECT_NE(refusal("").find("0 bytes"), std::string::npos);
+  EXPECT_NE(refusal("").find("an empty file"), std::string::npos);
   EXPECT_NE(refusal("abc").find("3 bytes"), std::string::npos);
   EXPECT_NE(refusal(bytes_of({125})).find("header at byte 0"), std::string::npos);
   EXPECT_NE(refusal(bytes_of({0x90000000})).find("header at byte 0"), std::string::npos);

@@ -127,6 +127,24 @@ TEST(Tiff, DamageIsCountedAndNonsenseRefused) {
   EXPECT_THROW(read_all(*negative, 1), core::Error);
 }
 
+// Of the last frame's pixels five bytes are in the file.
+TEST(Tiff, PixelsCutShortNameNoRowThatIsNone) {
+  const tests::ScratchFolder folder;
+  const Stack stack;
+  std::string bytes = file_of(stack, random_values(stack));
+  constexpr std::size_t kDirectoryBytes = 2 + 9 * 12 + 4, kStripOffset = 2 + 5 * 12 + 8;
+  const auto late = static_cast<std::uint32_t>(bytes.size() - 5);
+  std::memcpy(bytes.data() + bytes.size() - kDirectoryBytes + kStripOffset, &late, sizeof late);
+  save(folder / "x.tif", bytes);
+  const auto reader = open(folder / "x.tif");
+  EXPECT_EQ(read_all(*reader, 2).size(), 3u * 15);
+  ASSERT_EQ(reader->damage().messages.size(), 1u);
+  const std::string& said = reader->damage().messages.front();
+  EXPECT_NE(said.find("frame 3: its pixels cannot be read (Read error; got 5 bytes"),
+            std::string::npos)
+      << said;
+}
+
 TEST(Tiff, NumbersThatAreNoCountsAreRefused) {
   const tests::ScratchFolder folder;
   const Stack stack{5, 3, 4, 32, 3, false};

@@ -157,6 +157,57 @@ TEST_F(Vdif, TheRateOfALongFileIsFoundInFewReads) {
   EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz, core::make_rational(rate, 1));
 }
 
+// Five in a hundred frame numbers are random, several of each second.
+TEST_F(Vdif, DamagedFrameNumbersMakeNoRate) {
+  Recording recording({}, 2, 700, 100, 8, random_);
+  for (const std::size_t k : recording.order())
+    if (k != recording.order().front() && random_() % 20 == 0)
+      for (int byte = 4; byte < 7; ++byte)
+        recording.bytes_of(k)[static_cast<std::size_t>(byte)] = static_cast<char>(random_());
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(100 * 128, 1));
+  ReaderOptions options;
+  options.assumed.rate_hz = core::make_rational(100 * 128, 1);
+  EXPECT_EQ(open_bytes(recording.bytes(), options)->description().assumed.find("frame numbers"),
+            std::string::npos);
+}
+
+// One wrong bit makes the number that follows the last one of a second.
+TEST_F(Vdif, ANumberBehindASecondsLastMakesNoRate) {
+  for (int trial = 0; trial < 20; ++trial) {
+    const std::size_t per_second = 3 + random_() % 60, threads = 1 + random_() % 2;
+    SCOPED_TRACE(testing::Message() << per_second << " frames a second, " << threads << " threads");
+    FrameSpec spec;
+    spec.frame = static_cast<std::uint32_t>(random_() % per_second);
+    Recording recording(spec, threads, 5 * per_second, per_second, 8, random_);
+    std::size_t bit = 0;
+    do bit = random_() % 6;
+    while ((per_second >> bit & 1) == 0);
+    const std::size_t number = per_second ^ std::size_t{1} << bit, second = random_() % 4;
+    const std::size_t bad = recording.index(
+        second * per_second + (per_second + number - spec.frame) % per_second, threads - 1);
+    auto& frame = recording.bytes_of(bad);
+    ASSERT_EQ(static_cast<std::uint8_t>(frame[4]), number);
+    frame[4] = static_cast<char>(per_second);
+    const auto reader = open_bytes(recording.bytes());
+    EXPECT_EQ(reader->description().rate_hz,
+              core::make_rational(
+                  static_cast<std::int64_t>(per_second * recording.samples_per_frame()), 1));
+    if (bad >= threads) recording.expect(read_all(*reader, 100), {bad});
+  }
+}
+
+// Of a long file, whose seconds' ends are looked at, too.
+TEST_F(Vdif, ANumberBehindALongFilesSecondMakesNoRate) {
+  constexpr std::size_t kFrames = 90'000, kPerSecond = 20'000;
+  Recording recording({}, 1, kFrames, kPerSecond, 2, random_);
+  const std::size_t second = random_() % 2, number = kPerSecond ^ 32;  // shortly before the end
+  recording.bytes_of(second * kPerSecond + number)[4] ^= 32;
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(
+                static_cast<std::int64_t>(kPerSecond * recording.samples_per_frame()), 1));
+}
+
 TEST_F(Vdif, OneFrameASecond) {
   const Recording recording({}, 2, 5, 1, 8, random_);
   const auto reader = open_bytes(recording.bytes());

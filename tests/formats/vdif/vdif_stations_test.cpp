@@ -97,6 +97,22 @@ TEST_F(Vdif, ALostFrameOfABandIsItsStations) {
   EXPECT_EQ(reader->damage().lost_samples, 4u);
 }
 
+// Threads of several stations have the same numbers.
+TEST_F(Vdif, DroppedFramesAreNamedWithTheirStation) {
+  std::vector<char> bytes = two_stations();
+  const auto frame = static_cast<std::ptrdiff_t>(bytes.size() / 16);
+  const std::vector<char> last(bytes.end() - frame, bytes.end());
+  bytes.insert(bytes.end(), last.begin(), last.end());
+  ReaderOptions options;
+  options.threads_are = ThreadsAre::bands;
+  const auto reader = open_bytes(bytes, options);
+  (void)read_all(*reader, 100);
+  ASSERT_EQ(reader->damage().messages.size(), 1U);
+  const std::string& said = reader->damage().messages.front();
+  EXPECT_TRUE(said.find("of station On ") != said.npos || said.find("of station Wz ") != said.npos)
+      << said;
+}
+
 TEST_F(Vdif, StationsWithOtherThreadsAreRefusedByName) {
   for (const ThreadsAre asked : {ThreadsAre::polarisations, ThreadsAre::bands}) {
     ReaderOptions options;

@@ -173,6 +173,8 @@ TEST_F(Vdif, DamagedHeadersCostTheirFrame) {
     EXPECT_EQ(reader->damage().lost_samples, recording.samples_per_frame());
     EXPECT_EQ(reader->damage().dropped_samples, recording.samples_per_frame());
     EXPECT_TRUE(reader->damage().any());
+    for (const std::string& message : reader->damage().messages)
+      EXPECT_EQ(message.find("1 channels"), std::string::npos) << message;
   }
 }
 
@@ -283,12 +285,14 @@ TEST_F(Vdif, HeadersThatLieAreRefusedByName) {
     EXPECT_NE(std::string(error.what()).find("test.vdif"), std::string::npos) << error.what();
   };
   const auto good = record(1, 20).bytes();
-  auto zero = good, huge = good, channels = good, mark5b = good;
-  zero[8] = zero[9] = zero[10] = 0;
-  huge[10] = 0x7f;
-  channels[11] = static_cast<char>(channels[11] | 31);
-  mark5b[19] = static_cast<char>(0xab);
-  expect_refused({}, "file size");
+  const auto with = [&](std::size_t byte, char value) {
+    Recording recording = record(1, 20);
+    for (std::size_t k = 0; k < 20; ++k) recording.bytes_of(k)[byte] = value;
+    return recording.bytes();
+  };
+  const auto zero = with(8, 0), huge = with(10, 0x7f), channels = with(11, 31 | 1 << 5),
+             mark5b = with(19, static_cast<char>(0xab));
+  expect_refused({}, "an empty file");
   expect_refused({good.begin(), good.begin() + 31}, "file size");
   expect_refused(zero, "frame length");
   expect_refused(huge, "frame length");
@@ -305,6 +309,10 @@ TEST_F(Vdif, IsRecognised) {
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes)), "data"));
   EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(40)), "data"));
   EXPECT_TRUE(recognise({}, "data.VDIF"));
+  Recording damaged = record(2, 20);
+  for (const std::size_t k : {0u, 1u}) damaged.bytes_of(k)[8] ^= 0x20;
+  const auto damaged_bytes = damaged.bytes();
+  EXPECT_TRUE(recognise(std::as_bytes(std::span(damaged_bytes)), "data"));
   const std::vector<char> zeros(1'000, 0), text(1'000, 'A');
   EXPECT_FALSE(recognise(std::as_bytes(std::span(zeros)), "data"));
   EXPECT_FALSE(recognise(std::as_bytes(std::span(text)), "data"));

@@ -188,6 +188,17 @@ TEST(GraphFile, AssignmentsTakeThePlaceOfWhatTheFileSays) {
   file.set("c.paths=x.fil,y.fil");
   run(file);
   EXPECT_EQ(paths, (std::vector<std::string>{"x.fil", "y.fil"}));
+  // How nodes are joined is the file's to say.
+  for (const std::string field : {"type", "inputs", "lane", "depth", "policy"}) {
+    std::string said;
+    try {
+      file.set("n." + field + "=x");
+    } catch (const core::Error& refused) {
+      said = refused.what();
+    }
+    EXPECT_NE(said.find("set n." + field + ": a field of every node"), std::string::npos) << said;
+    EXPECT_EQ(said.find("unknown"), std::string::npos) << said;
+  }
 }
 
 // Mistakes of users: each is refused before anything starts, with the place and the allowed values.
@@ -205,13 +216,22 @@ TEST(GraphFile, SaysWhereAFileIsWrongAndWhatIsAllowed) {
             "graph.toml: [n]: type (line 2): nombres, expected one of numbers, add, both, collect, "
             "gather"},
            {good + "counts = 3\n",
-            "graph.toml: [n]: counts (line 3): unknown field, expected of a numbers: count, block"},
+            "graph.toml: [n]: counts (line 3): unknown field, expected of a numbers: count, block; "
+            "did "
+            "you mean count"},
+           {good + sink + "input = 'n'\n",
+            "input (line 5): unknown field, expected of a collect: "},
+           {good + sink + "input = 'n'\n", "; did you mean inputs"},
+           {"[n]\ntype = 'number'\n", "gather; did you mean numbers"},
+           {"[count]\ntype = 'numbers'\n" + sink + "inputs = 'cuont'\n",
+            "one of the nodes count, c; did you mean count"},
            {good + "block = 300\n", "graph.toml: [n]: block (line 3): 300, expected 1 to 100"},
            {good + "block = [1, 2]\n", "block (line 3): a list of 2, expected one value"},
            {good + "block = 'many'\n", "block (line 3): many"},
            {good + sink, "graph.toml: [c]: inputs: 0 inputs, expected 1 of a collect"},
            {good + sink + "inputs = 'm'\n", "inputs (line 5): m, expected one of the nodes n, c"},
-           {good + sink + "inputs = 'n.3'\n", "inputs (line 5): n.3, expected one of 1 outputs"},
+           {good + sink + "inputs = 'n.3'\n",
+            "inputs (line 5): n.3, expected a number below 1 behind the dot: n has 1 output"},
            {good + sink + "inputs = 'n'\ndepth = 0\n", "depth (line 6): 0, expected 1 or more"},
            {good + sink + "inputs = 'n'\npolicy = 'hope'\n",
             "policy (line 6): hope, expected wait, drop_oldest or drop_newest"},
@@ -221,7 +241,7 @@ TEST(GraphFile, SaysWhereAFileIsWrongAndWhatIsAllowed) {
            {good + "[b]\ntype = 'both'\ninputs = 'n'\n" + sink + "inputs = 'b'\n",
             "inputs (line 8): 2 inputs, expected 1 of a collect"},
            {good + "[b]\ntype = 'both'\ninputs = 'n'\n" + sink + "inputs = 'b.2'\n",
-            "inputs (line 8): b.2, expected one of 2 outputs"},
+            "inputs (line 8): b.2, expected a number below 2 behind the dot: b has 2 outputs"},
            {good + sink + "inputs = 'n'\n[d]\ntype = 'collect'\ninputs = 'c'\n",
             "inputs (line 8): c, expected a node that has outputs"},
            {good + sink + "inputs = 'n'\npaths = ['a', 'b/../a']\n",

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tautline/pipeline/filterbank_stream.h"
@@ -87,6 +89,54 @@ TEST(FilterbankDrawing, TimesAreThoseOfTheData) {
         EXPECT_NEAR(made.high - made.low, 60, 1.1);
       }
     }
+  }
+}
+
+std::vector<float> floats_of(const std::string& base64) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned bits = 0, have = 0;
+  for (const char digit : base64) {
+    if (digit == '=') break;
+    bits = bits << 6 | static_cast<unsigned>(digits.find(digit));
+    if ((have += 6) >= 8) bytes += static_cast<char>(bits >> (have -= 8) & 0xff);
+  }
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// Blocks that the page passes over have the values of those before; a gap of the data stays empty.
+TEST(FilterbankDrawing, BlocksThatArePassedOverAreNoGap) {
+  constexpr std::uint64_t kBlock = 64, kTotal = 20'000;
+  auto random = tests::generator();
+  for (const bool gap : {false, true}) {
+    auto stream = filterbank(kTotal);
+    stream.max_samples = kBlock;
+    const auto drawing = make_drawing(stream);
+    std::vector<std::uint8_t> samples(kBlock * kChannels);
+    engine::Block block;
+    block.samples = kBlock;
+    while (block.first + kBlock <= kTotal) {
+      for (auto& one : samples) one = static_cast<std::uint8_t>(random() % 256);
+      engine::Array array;
+      array.data = samples.data();
+      block.arrays = {array};
+      drawing->take(block);
+      block.first += kBlock * (1 + random() % 8);
+      if (gap && block.first < 11'000 && block.first > 9'000) block.first += 2003;
+    }
+    const auto message = nlohmann::json::parse(drawing->all().front());
+    const auto& panel = message["panels"][0];
+    const auto values = floats_of(panel["values"]);
+    ASSERT_EQ(values.size(), kChannels * panel["columns"].get<std::size_t>());
+    const auto blank = static_cast<double>(
+        std::count_if(values.begin(), values.end(), [](float x) { return std::isnan(x); }));
+    const double columns_of_gap = 2003.0 / 20'000 * static_cast<double>(values.size());
+    EXPECT_GE(blank, gap ? 0.8 * columns_of_gap : 0);
+    EXPECT_LE(blank, gap ? 1.5 * columns_of_gap : 0);
+    EXPECT_NE(panel["title"].get<std::string>().find("% of these times were not looked at"),
+              std::string::npos);
   }
 }
 

@@ -1,6 +1,7 @@
 // The monitor's statements about a run, and that it reports no movement that it has not seen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tautline/formats/partial_file.h"
@@ -149,6 +150,30 @@ TEST(MonitorHealth, RatesAreOfTheLastSecondsAndTheWholeRun) {
   says.nodes[0].profile.waiting_for_input_s = 0.4;
   EXPECT_EQ(live.update(says, 3)["nodes"][0]["load"], 0.0);
   EXPECT_EQ(status["nodes"][1]["load"], 0.0);
+}
+
+// Of a node's thread and of its device.
+TEST(MonitorHealth, LoadsAreOfTheLastSeconds) {
+  HealthConfig config = quiet();
+  config.recent_s = 2;
+  Health health(config);
+  nlohmann::ordered_json status;
+  for (int k = 0; k <= 8; ++k) {  // idle for 4 s, then busy
+    const double worked_s = std::max(0, k - 4);
+    engine::Snapshot run = snapshot(k, static_cast<std::uint64_t>(k));
+    run.nodes[1].profile.busy_s = 0.5 * worked_s;
+    run.nodes[1].profile.device_s = 0.25 * worked_s;
+    status = health.update(run, 100 + k);
+    if (k != 4) continue;
+    EXPECT_EQ(status["nodes"][1]["load"], 0.0);
+    EXPECT_EQ(status["nodes"][1]["device_load"], 0.0);
+  }
+  EXPECT_EQ(status["nodes"][1]["load"], 0.5);
+  EXPECT_EQ(status["nodes"][1]["device_load"], 0.25);
+  EXPECT_EQ(status["nodes"][0]["load"], 0.0);
+  const std::string text = prometheus_text(status);
+  EXPECT_NE(text.find("\ntautline_node_load{node=\"file\"} 0.5\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ntautline_node_device_load{node=\"file\"} 0.25\n"), std::string::npos);
 }
 
 TEST(MonitorHealth, ARunThatFailsIsNotCalledFinished) {

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/memory/memory_readers.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 #include "tautline/pipeline/photons/sensor_map.h"
 #include "tests/pipeline/photons/count_files.h"
@@ -128,6 +130,23 @@ TEST(AutocorrelateCounts, TooLittleMemoryIsRefused) {
   config.memory_bytes = 100'000;
   AutocorrelateSummary summary;
   EXPECT_THROW(correlate_counts(config, device::open({}), summary), core::Error);
+}
+
+// An array has no name that says what it is; [time][sensor] with more sensors than times is likely the other way round.
+TEST(AutocorrelateCounts, TransposedArraysAreSaidWhereTheyNeedTooMuchMemory) {
+  const auto counts = poisson(4000, 4);
+  const core::SampleView<2> view(counts.data(), core::SampleType::u8, {40, 100});
+  AutocorrelateConfig config = config_for("array");
+  config.source = [&] { return formats::open_memory_counts(view, {}); };
+  config.memory_bytes = 100'000;
+  AutocorrelateSummary summary;
+  try {
+    correlate_counts(config, device::open({}), summary);
+    ADD_FAILURE() << "expected an error";
+  } catch (const core::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("has to be transposed, x.T; else"), std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace

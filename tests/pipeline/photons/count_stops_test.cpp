@@ -237,6 +237,57 @@ TEST(FindStops, OneSensorThatGoesOnIsNoStop) {
   EXPECT_TRUE(stops_of(counts, 3).empty());
 }
 
+// Of single sensors, of which a light source could be dark for as long: inside a run, they stay.
+TEST(FindStops, AtTheEndsOfARunAreLeftOutHoweverShort) {
+  auto random = tests::generator();
+  constexpr double kShortBin_s = 1e-5;
+  for (int trial = 0; trial < 20; ++trial) {
+    const std::size_t samples = 60'000 + random() % 9000, stop = 6000 + random() % 9000,
+                      inside = 20'000 + random() % 9000;
+    auto counts = poisson(samples, 2);
+    counts[stop] = counts[samples - stop - 1] = 1;
+    auto begin = counts, end = counts;
+    std::fill_n(begin.begin(), stop, std::uint8_t{0});
+    std::fill_n(end.rbegin(), stop, std::uint8_t{0});
+    EXPECT_EQ(stops_of(begin, 1, kShortBin_s), (std::vector<BinRange>{{0, stop}}));
+    EXPECT_EQ(stops_of(end, 1, kShortBin_s), (std::vector<BinRange>{{samples - stop, samples}}));
+    const auto middle = stopped(counts, 1, {inside, inside + stop}, 0);
+    EXPECT_TRUE(stops_of(middle, 1, kShortBin_s).empty());
+    // Time tags, of which each bin is a tick.
+    const auto tags_of = [&](const std::vector<std::uint8_t>& bins) {
+      PhotonSteps steps;
+      for (std::size_t t = 0; t < bins.size(); ++t)
+        if (bins[t] > 0) steps.add(t);
+      return steps.stops(bins.size(), 1, kShortBin_s, 1).left_out;
+    };
+    EXPECT_EQ(tags_of(begin), (std::vector<BinRange>{{0, stop}}));
+    EXPECT_EQ(tags_of(end), (std::vector<BinRange>{{samples - stop, samples}}));
+    EXPECT_TRUE(tags_of(middle).empty());
+  }
+}
+
+// The run without its dark end, to the bit.
+TEST(FindStops, ADarkEndIsCutOff) {
+  const tests::ScratchFolder scratch;
+  constexpr std::size_t kSamples = 50'000, kDark = 8000;
+  auto counts = poisson(kSamples, 2);
+  counts[kSamples - kDark - 1] = 1;
+  std::fill_n(counts.rbegin(), kDark, std::uint8_t{0});
+  const auto device = device::open(device::parse_selection("cpu"), {});
+  AutocorrelateConfig config = tests::config_for(tests::save(scratch, counts, 1));
+  config.bin_s = 1e-5;
+  AutocorrelateSummary summary;
+  const auto all = correlate_counts(config, device, summary);
+  ASSERT_EQ(summary.empty.stretches.size(), 1u);
+  EXPECT_TRUE(summary.empty.stretches[0].left_out);
+  config.duration_s = (kSamples - kDark) * config.bin_s;
+  const auto part = correlate_counts(config, device, summary);
+  EXPECT_TRUE(summary.empty.stretches.empty());
+  EXPECT_EQ(all.samples, part.samples);
+  EXPECT_EQ(all.sums, part.sums);
+  EXPECT_EQ(all.g, part.g);
+}
+
 // A shutter before two detectors, in bins and one by one; the run ends at the last photon of any detector.
 TEST(PhotonStops, PartsAreAdded) {
   const tests::ScratchFolder scratch;
@@ -317,6 +368,42 @@ TEST(PhotonStops, StepsKnowTheLastPhotonAndTheNext) {
     PhotonSteps of_two;
     for (const auto& half : halves) of_two.add_all(half);
     EXPECT_EQ(of_two.stops(ticks.back() + 1, 1, 1e3, 1).left_out, found) << trial;
+  }
+}
+
+// Of a clock that had run for long before: the curves, and the bins that are chosen, are those of the run alone.
+TEST(PhotonStops, TheClockMayHaveBegunLongBefore) {
+  const tests::ScratchFolder scratch;
+  auto random = tests::generator();
+  constexpr std::uint64_t kTicksPerBin = 10;
+  std::exponential_distribution<double> between(0.02);
+  std::vector<formats::Photon> photons{{0, 0, 0}};
+  for (std::size_t k = 0; k < 20'000; ++k)
+    photons.push_back({photons.back().time + static_cast<std::uint64_t>(between(random)),
+                       static_cast<std::uint16_t>(random() % 2), 0});
+  const std::uint64_t offset =
+      kTicksPerBin * (photons.back().time * 3 + random() % 1'000'000'000'000);
+  const auto device = device::open(device::parse_selection("cpu"), {});
+  AutocorrelateConfig config = tests::config_for(scratch / "x.ptu");
+  for (const TagMethod method : {TagMethod::bins, TagMethod::direct}) {
+    config.tag_method = method;
+    for (const double bin_s : {1e-5, 0.0}) {
+      config.bin_s = bin_s;
+      AutocorrelateSummary summary;
+      tests::write_tags(config.input, photons, 1e-6);
+      const auto run = correlate_counts(config, device, summary);
+      EXPECT_EQ(summary.empty.samples, 0u);
+      auto late = photons;
+      for (formats::Photon& photon : late) photon.time += offset;
+      tests::write_tags(config.input, late, 1e-6);
+      const auto curves = correlate_counts(config, device, summary);
+      EXPECT_EQ(curves.bin_s, run.bin_s);
+      EXPECT_EQ(curves.samples, run.samples);
+      EXPECT_EQ(curves.sums, run.sums);
+      EXPECT_EQ(curves.g, run.g);
+      ASSERT_EQ(summary.empty.stretches.size(), 1u);
+      EXPECT_TRUE(summary.empty.stretches[0].left_out);
+    }
   }
 }
 

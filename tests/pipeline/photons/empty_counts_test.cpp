@@ -49,6 +49,20 @@ TEST(EmptyCounts, AStopIsFoundToTheStep) {
   }
 }
 
+// From half of the run to 24 parts of 25, at its begin, at its end and inside.
+TEST(EmptyCounts, AStopOfMostOfARun) {
+  auto random = tests::generator();
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto light = steps_of_noise(random, 30);
+    const std::size_t length = 500 + random() % 460, last = kTraceSteps - length;
+    for (const std::size_t first : {std::size_t{0}, last, random() % last}) {
+      auto counts = light;
+      std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(first), length, 0.0);
+      EXPECT_EQ(stopped_steps(counts, 1024), (std::vector<StepRange>{{first, first + length}}));
+    }
+  }
+}
+
 TEST(EmptyCounts, FaintLightHasToStopForLonger) {
   auto random = tests::generator();
   for (int trial = 0; trial < 50; ++trial) {
@@ -180,14 +194,15 @@ TEST_F(EmptyCountFiles, PaddingIsLeftOut) {
   }
 }
 
-// One sensor's light may go out for good, as that of a lone emitter: where its detector might have had no dark count
-// either, what is left of the file stays. Three sensors in front of it have three times as many.
+// One sensor's light may go out for a while, as that of a lone emitter: where its detector might have had no dark count
+// either, the stretch stays. Three sensors in front of it have three times as many.
 TEST_F(EmptyCountFiles, DarknessIsNoPadding) {
   bin_s = 1e-4;
   for (const std::size_t sensors : {1, 3}) {
     auto counts = poisson(50'000 * sensors, 1);
-    counts[39'999 * sensors] = 1;
-    std::fill(counts.begin() + static_cast<std::ptrdiff_t>(40'000 * sensors), counts.end(), 0);
+    counts[29'999 * sensors] = counts[40'000 * sensors] = 1;
+    std::fill(counts.begin() + static_cast<std::ptrdiff_t>(30'000 * sensors),
+              counts.begin() + static_cast<std::ptrdiff_t>(40'000 * sensors), 0);
     const auto curves = curves_of(counts, sensors);  // of 1 s
     ASSERT_EQ(summary.empty.stretches.size(), 1u);
     const EmptyCounts& found = summary.empty.stretches[0];
@@ -266,6 +281,25 @@ TEST_F(EmptyCountFiles, DiffusingLightThatStopsIsNamedAnywhere) {
     EXPECT_NEAR(static_cast<double>(found.first_sample), static_cast<double>(first), 2 * kStep);
     EXPECT_NEAR(static_cast<double>(found.samples), static_cast<double>(end - first), 4 * kStep);
     EXPECT_EQ(summary.warnings.size(), 1u);
+  }
+}
+
+// Nine parts of ten, as a shutter that closes early leaves it: the curves are those of the tenth.
+TEST_F(EmptyCountFiles, MostOfARunIsLeftOut) {
+  constexpr std::size_t kSamples = 200'000;
+  auto random = tests::generator();
+  const std::size_t lit = kSamples / 10 + random() % 1000;
+  auto light = poisson(lit * 2, 0.3);
+  light.front() = light.back() = 1;
+  const auto alone = curves_of(light, 2);
+  for (const bool before : {false, true}) {
+    auto counts = light;
+    counts.insert(before ? counts.begin() : counts.end(), (kSamples - lit) * 2, 0);
+    const auto curves = curves_of(counts, 2);
+    EXPECT_EQ(curves.samples, lit);
+    EXPECT_EQ(curves.g, alone.g);
+    ASSERT_EQ(summary.warnings.size(), 1u);
+    EXPECT_NE(summary.warnings[0].find("bins are left out"), std::string::npos);
   }
 }
 

@@ -203,6 +203,16 @@ TEST(FitCurves, RefusalsNameTheParameter) {
   refused([](FitConfig& f) { f.freed = {"blur"}; });
   refused([](FitConfig& f) { f.bounds["n"] = {2, 1}; });
   refused([](FitConfig& f) { f.bounds["n"] = {0, 1}; });  // searched by its logarithm
+  try {
+    FitConfig config;
+    config.bounds["n"] = {-5, 2};
+    fit_curves(c, config);
+    ADD_FAILURE() << "expected an error";
+  } catch (const core::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("bounds: n=-5, expected a lower bound above 0"),
+              std::string::npos)
+        << error.what();
+  }
   refused([](FitConfig& f) { f.starts["n"] = -1; });
   refused([](FitConfig& f) { f.lowest_lag_s = 1, f.highest_lag_s = 0.5; });
   EXPECT_THROW(fit_curves({}, {}), core::Error);

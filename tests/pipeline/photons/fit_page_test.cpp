@@ -79,6 +79,33 @@ TEST(FitPage, MarksWhatIsHotMaskedAndDoubtful) {
   EXPECT_EQ(message["shape"]["columns"], 8);
 }
 
+TEST(FitPage, OfSeveralFilesSaysHowMany) {
+  const auto c = exact(kTriplet, 2, 0.02);
+  FitConfig config;
+  config.model = kTriplet;
+  config.input = "folder/a.h5";
+  const auto title = [&] {
+    return nlohmann::json::parse(report::fit_message(fit_curves(c, config), c, config))["title"];
+  };
+  EXPECT_EQ(title(), "Fit of a.h5");
+  config.more_inputs = {"b.h5", "c.h5"};
+  EXPECT_EQ(title(), "Fit of a.h5 and 2 more files");
+}
+
+// One map would show half of the sensors.
+TEST(FitPage, ArraysOfTwoFilesAreNotOneMap) {
+  auto c = exact(kPlain, 4, 0.02);
+  const auto shape = [&] {
+    return nlohmann::json::parse(report::fit_message(fit_curves(c, {}), c, {}))["shape"];
+  };
+  EXPECT_FALSE(shape().is_null());
+  for (std::size_t s = 2; s < 4; ++s) {
+    c.first[s].row = c.first[s - 2].row;
+    c.first[s].column = c.first[s - 2].column;
+  }
+  EXPECT_TRUE(shape().is_null());
+}
+
 TEST(FitFile, CsvInCsvAndPageOut) {
   const tests::ScratchFolder folder;
   auto c = exact(kTriplet, 1, 0.02);

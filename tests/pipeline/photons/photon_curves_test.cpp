@@ -72,7 +72,9 @@ TEST(PhotonCurves, SimulatedDiffusionGivesItsTruth) {
                            2 * kIntegral * tau_s / (n * simulation.duration_s);
   const FitResult result = fit_curves(curves, config);
   ASSERT_TRUE(result.from_segments);
-  ASSERT_EQ(result.good, simulation.sensors);
+  // Noise alone puts a curve beyond what is taken for noise once in a thousand, in each of two tests: five of 40 once
+  // in 1e6.
+  EXPECT_GE(10 * result.good, 9 * simulation.sensors);
   for (const std::size_t parameter : {0u, 1u}) {
     const double truth = parameter == 0 ? n : tau_s;
     std::vector<double> values, errors, pulls;

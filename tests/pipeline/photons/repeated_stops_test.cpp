@@ -114,6 +114,67 @@ TEST(RepeatedStops, AreLeftOutAndNamedOnce) {
   EXPECT_GT(kept.g[5], curves.g[5] + 0.05);  // a tenth of the time is dark: 0.11
 }
 
+// Less than a thousandth of the time.
+TEST(RepeatedStops, ThatAreRareAreFoundToTheBin) {
+  auto random = tests::generator();
+  auto counts = poisson(400'000, 3);
+  std::vector<BinRange> expected;
+  for (std::size_t t = 1000 + random() % 20'000; t + 1000 < counts.size(); t += 33'000)
+    expected.push_back(stop(counts, 1, {t, t + 30}));
+  const Stops found = stops_of(counts, 1);
+  EXPECT_EQ(found.left_out, expected);
+  EXPECT_TRUE(found.named.empty());
+}
+
+// Of one length, in light whose flickering would explain stretches of any.
+TEST(RepeatedStops, OfOneLengthInFlickeringLightAreNamed) {
+  auto random = tests::generator();
+  constexpr std::size_t kSamples = 100'000, kBlock = 20;
+  std::vector<std::uint8_t> counts(kSamples);
+  std::poisson_distribution<int> dim(3), bright(60);
+  for (std::size_t t = 0; t < kSamples; t += kBlock) {
+    const bool burst = random() % 10 == 0;
+    for (std::size_t k = t; k < t + kBlock; ++k)
+      counts[k] = static_cast<std::uint8_t>(burst ? bright(random) : dim(random));
+  }
+  std::vector<BinRange> expected;
+  for (std::size_t t = 500 + random() % 500; t + 500 < kSamples; t += 1500)
+    expected.push_back(stop(counts, 1, {t, t + 60}));
+  const Stops found = stops_of(counts, 1);
+  EXPECT_EQ(found.named, expected);
+  EXPECT_TRUE(found.left_out.empty());
+}
+
+// The light may be modulated: they are named and stay. In bins, and of time tags.
+TEST(RepeatedStops, OfAFewMillisecondsAreNamed) {
+  auto random = tests::generator();
+  constexpr std::size_t kSamples = 100'000, kTicksOfBin = 100;
+  const std::size_t period = 1500 + random() % 500, length = 3 + random() % 6;
+  auto counts = poisson(kSamples, 30);
+  std::vector<BinRange> expected;
+  for (std::size_t t = 1000; t + 1000 < kSamples; t += period)
+    expected.push_back(stop(counts, 1, {t, t + length}));
+  const Stops found = stops_of(counts, 1);
+  EXPECT_EQ(found.named, expected);
+  EXPECT_TRUE(found.left_out.empty());
+  PhotonSteps steps(kBin_s / kTicksOfBin);
+  for (std::size_t t = 0; t < kSamples; ++t)
+    for (std::size_t n = 0; n < counts[t]; ++n)
+      steps.add(t * kTicksOfBin + n * kTicksOfBin / counts[t]);
+  const Stops of_tags = steps.stops(kSamples * kTicksOfBin, kTicksOfBin, kBin_s, 1);
+  EXPECT_EQ(of_tags.named, expected);
+  EXPECT_TRUE(of_tags.left_out.empty());
+  // Also of many sensors, all of which would have dark counts.
+  constexpr std::size_t kSensors = 400;
+  auto many = poisson(20'000 * kSensors, 0.1);
+  expected.clear();
+  for (std::size_t t = 500; t + 500 < 20'000; t += 300)
+    expected.push_back(stop(many, kSensors, {t, t + 9}));
+  const Stops of_many = stops_of(many, kSensors);
+  EXPECT_EQ(of_many.named, expected);
+  EXPECT_TRUE(of_many.left_out.empty());
+}
+
 // Of other lengths each time, of which many sensors would have dark counts, and one sensor none.
 TEST(RepeatedStops, OfManyLengthsAreLeftOutWhereDetectorsWouldHaveDarkCounts) {
   auto random = tests::generator();
@@ -151,6 +212,9 @@ TEST(RepeatedStops, FlickeringLightHasNone) {
         const double end = std::min<double>(kSamples, t + off(random));
         for (; t < end; ++t) counts[static_cast<std::size_t>(t)] = 0;
       }
+      // Dark counts: without one in 2.8 s, or at an end of the run, a much longer time than all others is left out.
+      for (std::size_t t = 0; t < kSamples; t += 2500) counts[t] = 1;
+      counts.back() = 1;
     }
     const Stops found = stops_of(counts, 1);
     EXPECT_TRUE(found.left_out.empty()) << trial << ", " << mean;

@@ -70,7 +70,7 @@ class Plot : public ::testing::Test {
                                            line.y.begin())];
   }
   // A pulse at time_s in 5 s of 128 channels of 1.2 to 1.45 GHz.
-  void simulate_pulse(double time_s, double dm) {
+  void simulate_pulse(double time_s, double dm, double width_s = 0.02) {
     must({"simulate",
           "filterbank",
           "--nchans",
@@ -88,7 +88,8 @@ class Plot : public ::testing::Test {
           "--seed",
           std::to_string(generator()() % 100000),
           "--pulse",
-          "dm=" + std::to_string(dm) + ",time=" + std::to_string(time_s) + ",width=0.02,snr=150",
+          "dm=" + std::to_string(dm) + ",time=" + std::to_string(time_s) +
+              ",width=" + std::to_string(width_s) + ",snr=150",
           "-o",
           scratch / "a.fil"});
   }

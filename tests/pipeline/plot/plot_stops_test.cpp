@@ -1,8 +1,11 @@
-// Times without data in figures of filterbanks and photons: hatched cells, gaps of lines, grey ranges.
+// Times without data in figures: hatched cells, gaps of lines, grey ranges.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -170,6 +173,185 @@ TEST_F(PlotStops, RecordedTagsWithACut) {
   expect_grey(panel(made, "Count rate"), first_s, first_s + length_s);
   EXPECT_EQ(made.notes.at(0), "Grey: the counts of detector 1 stop.");
   drawn("cut.pt3");
+}
+
+// An antenna that stops for a while is marked, and one that never changes throughout; nothing is where all goes on.
+TEST_F(Plot, InputsThatStop) {
+  write_tone();
+  EXPECT_TRUE(panel(figure_of("tone.dada"), "Power of each").empty.empty());
+  const std::string whole = read_file(scratch / "tone.dada");
+  constexpr std::size_t kTimes = 200000, kBytes = 4;  // of both antennas' complex samples
+  const std::size_t first = 60000 + generator()() % 20000, last = 120000;
+  const auto stopped = [&](std::size_t antenna, std::size_t from, std::size_t to) {
+    std::string bytes = whole;
+    const std::size_t header = bytes.size() - kTimes * kBytes;
+    for (std::size_t t = from; t < to; ++t)
+      bytes.replace(header + t * kBytes + 2 * antenna, 2, 2, '\0');
+    write_file(scratch / "stops.dada", bytes);
+    return figure_of("stops.dada");
+  };
+  const figure::Figure part = stopped(1, first, last);
+  const figure::Panel& power = panel(part, "Power of each");
+  ASSERT_EQ(power.lines.size(), 2u);
+  EXPECT_EQ(power.lines[1].name, "1x");
+  ASSERT_EQ(power.empty.size(), 1u);
+  const double cell = (power.x.high - power.x.low) / static_cast<double>(power.lines[1].x.size());
+  const auto place = [&](std::size_t t) { return static_cast<double>(t) / 1.28e6 * 1e3; };
+  ASSERT_EQ(power.x.unit, "ms");
+  // Spectra of 512 channels and four taps need samples of the stretch.
+  const double spectrum = place(512);
+  EXPECT_NEAR(power.empty[0].first, place(first), 4 * spectrum + cell);
+  EXPECT_NEAR(power.empty[0].second, place(last), 4 * spectrum + cell);
+  for (std::size_t k = 0; k < power.lines[1].x.size(); ++k) {
+    const double x = power.lines[1].x[k];
+    EXPECT_EQ(std::isnan(power.lines[1].y[k]),
+              x > power.empty[0].first && x < power.empty[0].second);
+    EXPECT_TRUE(std::isfinite(power.lines[0].y[k]));
+  }
+  EXPECT_EQ(part.notes.at(0), "Grey: no data of 1x.");
+  const figure::Figure never = stopped(0, 0, kTimes);
+  const auto& all = panel(never, "Power of each").empty;
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].first, panel(never, "Power of each").x.low);
+  EXPECT_EQ(all[0].second, panel(never, "Power of each").x.high);
+  EXPECT_EQ(never.notes.at(0), "Grey: no data of 0x.");
+  drawn("stops.dada");
+}
+
+TEST_F(Plot, InputsThatStopAtDifferentTimes) {
+  write_tone();
+  std::string bytes = read_file(scratch / "tone.dada");
+  constexpr std::size_t kTimes = 200000, kBytes = 4;
+  const std::size_t header = bytes.size() - kTimes * kBytes;
+  const std::size_t begins[] = {40000 + generator()() % 20000, 120000 + generator()() % 20000};
+  for (const std::size_t antenna : {0u, 1u})
+    for (std::size_t t = begins[antenna]; t < begins[antenna] + 30000; ++t)
+      bytes.replace(header + t * kBytes + 2 * antenna, 2, 2, '\0');
+  write_file(scratch / "stops.dada", bytes);
+  const figure::Figure made = figure_of("stops.dada");
+  const auto& empty = panel(made, "Power of each").empty;
+  ASSERT_EQ(empty.size(), 2u);
+  EXPECT_EQ(
+      made.notes.at(0),
+      fmt::format("Grey: no data of 0x from {:.6g} to {:.6g} ms; 1x from {:.6g} to {:.6g} ms.",
+                  empty[0].first, empty[0].second, empty[1].first, empty[1].second));
+}
+
+// One or two cells of 893.
+TEST_F(Plot, InputsThatStopTooBrieflyToBeSeenAreNotSaidToBeGrey) {
+  write_tone();
+  std::string bytes = read_file(scratch / "tone.dada");
+  constexpr std::size_t kTimes = 200000, kBytes = 4;
+  const std::size_t header = bytes.size() - kTimes * kBytes, begin = 40000 + generator()() % 90000;
+  for (std::size_t t = begin; t < begin + 450; ++t) bytes.replace(header + t * kBytes, 2, 2, '\0');
+  write_file(scratch / "stops.dada", bytes);
+  pipeline::PlotConfig config;
+  config.channels = 32;
+  config.columns = 1000;
+  const figure::Figure made = figure_of("stops.dada", config);
+  const auto& empty = panel(made, "Power of each").empty;
+  ASSERT_EQ(empty.size(), 1u);
+  EXPECT_EQ(made.notes.at(0),
+            fmt::format("No data, too briefly to be seen as grey, of 0x from {:.6g} to {:.6g} ms.",
+                        empty[0].first, empty[0].second));
+}
+
+// A shutter that closed, in the counts and in the rate of their curve.
+TEST_F(Plot, CountsThatStop) {
+  must({"simulate", "photons", "--sensors", "1", "--duration", "2", "--bin", "1e-3", "--model",
+        "diffusion:n=20,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  const std::string bytes = read_file(scratch / "x.npy");
+  std::string closed = bytes;
+  const std::size_t begin = bytes.size() - 2000;
+  std::fill_n(closed.begin() + static_cast<std::ptrdiff_t>(begin + 600), 400, '\0');
+  write_file(scratch / "closed.npy", closed);
+  pipeline::PlotConfig config;
+  config.bin_s = 1e-3;
+  EXPECT_TRUE(panel(figure_of("x.npy", config), "Count rate").empty.empty());
+  const figure::Figure counts = figure_of("closed.npy", config);
+  const auto& ranges = panel(counts, "Count rate").empty;
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_NEAR(ranges[0].first, 0.6, 0.005);
+  EXPECT_NEAR(ranges[0].second, 1, 0.005);
+  ASSERT_FALSE(counts.notes.empty());
+  EXPECT_EQ(counts.notes[0], "Grey: the counts of the sensor stop.");
+  EXPECT_EQ(panel(counts, "Count rate").y.low, 0);
+  must({"autocorrelate", scratch / "closed.npy", "-o", scratch / "g.csv", "--bin", "1e-3"});
+  const figure::Figure curve = figure_of("g.csv");
+  const auto& of_curve = panel(curve, "Count rate").empty;
+  EXPECT_EQ(panel(curve, "Count rate").x.low, 0);
+  EXPECT_EQ(panel(curve, "Count rate").y.low, 0);
+  ASSERT_EQ(of_curve.size(), 1u);
+  EXPECT_NEAR(of_curve[0].first, 0.6, 0.003);
+  EXPECT_NEAR(of_curve[0].second, 1, 0.003);
+  // So long that it is left out of the curve, and of its trace.
+  must({"autocorrelate", scratch / "closed.npy", "-o", scratch / "left.h5", "--bin", "1e-2"});
+  const figure::Figure left = figure_of("left.h5");
+  const auto& left_out = panel(left, "Count rate");
+  ASSERT_EQ(left_out.empty.size(), 1u);
+  EXPECT_NEAR(left_out.empty[0].first, 6, 0.03);
+  EXPECT_NEAR(left_out.empty[0].second, 10, 0.03);
+  // The line has a gap there.
+  const figure::Line& line = left_out.lines.at(0);
+  std::size_t gaps = 0;
+  for (std::size_t k = 0; k < line.x.size(); ++k) {
+    const bool gap = std::isnan(line.y[k]);
+    gaps += gap ? 1 : 0;
+    EXPECT_TRUE(line.x[k] < 6.05 || line.x[k] > 9.95 || gap) << line.x[k];
+  }
+  EXPECT_EQ(gaps, 1u);
+  drawn("closed.npy", {"--bin", "1e-3"});
+}
+
+TEST_F(Plot, CountsOfOneSensorThatStop) {
+  must({"simulate", "photons", "--sensors", "4", "--duration", "2", "--bin", "1e-3", "--model",
+        "diffusion:n=20,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  std::string bytes = read_file(scratch / "x.npy");
+  const std::size_t begin = bytes.size() - 4 * 2000;
+  for (std::size_t t = 600; t < 1000; ++t) bytes[begin + 4 * t + 2] = '\0';
+  write_file(scratch / "one.npy", bytes);
+  for (std::size_t t = 600; t < 1000; ++t)
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(begin + 4 * t), 4, '\0');
+  write_file(scratch / "all.npy", bytes);
+  pipeline::PlotConfig config;
+  config.bin_s = 1e-3;
+  EXPECT_TRUE(panel(figure_of("x.npy", config), "Count rate").empty.empty());
+  for (const auto& [name, said] : {std::pair{"one.npy", "Grey: the counts of sensor 2 stop."},
+                                   {"all.npy", "Grey: the counts of all sensors stop."}}) {
+    const figure::Figure made = figure_of(name, config);
+    const auto& ranges = panel(made, "Count rate").empty;
+    ASSERT_EQ(ranges.size(), 1u) << name;
+    EXPECT_NEAR(ranges[0].first, 0.6, 0.005) << name;
+    EXPECT_NEAR(ranges[0].second, 1, 0.005) << name;
+    ASSERT_FALSE(made.notes.empty());
+    EXPECT_EQ(made.notes[0], said);
+  }
+}
+
+// The last cell has one spectrum, which is louder than all others. 20 spectra have a cell before.
+TEST_F(Plot, ALastCellOfFewSpectraDoesNotChooseTheRange) {
+  constexpr std::size_t kChannels = 16, kTaps = 4, kSpectra = 381, kHeader = 4096, kTimeBytes = 8;
+  constexpr std::size_t kTimes = kChannels * (kSpectra + kTaps - 1) + kChannels / 2;
+  DadaFile dada;
+  dada.payload_bytes = kTimeBytes * kTimes;
+  std::string bytes = dada.bytes();
+  for (std::size_t k = kHeader; k + kTimeBytes * (kTaps * kChannels + kChannels / 2) < bytes.size();
+       ++k)
+    bytes[k] = static_cast<char>(static_cast<signed char>(bytes[k]) / 16);
+  write_file(scratch / "x.dada", bytes);
+  pipeline::PlotConfig config;
+  config.channels = kChannels;
+  config.columns = 20;
+  const figure::Figure made = figure_of("x.dada", config);
+  const figure::Panel& power = panel(made, "Power of each input");
+  double before = -HUGE_VAL, last = -HUGE_VAL;
+  for (const figure::Line& line : power.lines) {
+    ASSERT_EQ(line.y.size(), 20u);
+    last = std::max(last, line.y.back());
+    before = std::max(before, *std::max_element(line.y.begin(), line.y.end() - 1));
+  }
+  EXPECT_GT(power.y.high, before);
+  EXPECT_LT(power.y.high, last);
 }
 
 }  // namespace

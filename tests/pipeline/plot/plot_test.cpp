@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/npy/header.h"
-#include "tests/formats/ptu/tag_file.h"
 #include "tests/pipeline/plot/plot_fixture.h"
 #include "tests/support/small_disk.h"
 
@@ -74,13 +74,23 @@ TEST_F(Plot, PartsOfAFileAreReadAndManySamplesAveraged) {
 }
 
 TEST_F(Plot, TrialsAndSeriesAndCandidatesOfASearch) {
-  simulate_pulse(2.1, 50);
+  // So narrow that a DM that is 12 off halves its largest sample, which is then some 20 standard deviations less.
+  simulate_pulse(2.1, 50, 0.005);
   must({"dedisperse", scratch / "a.fil", "-o", scratch / "d.npy", "--dms", "0:100:2"});
   drawn("d.npy");
   const figure::Figure trials = figure_of("d.npy");
   EXPECT_NEAR(peak_of(panel(trials, "Largest sample").lines.at(0)), 50, 10);
   EXPECT_NEAR(peak_of(panel(trials, "Series of DM").lines.at(0)), 2.1, 0.03);
-  EXPECT_EQ(panel(trials, "DM against time").image.rows, 51u);
+  // The lower half of the row of DM 0 is cut off.
+  const figure::Panel& picture = panel(trials, "DM against time");
+  EXPECT_EQ(picture.image.rows, 101u);
+  EXPECT_EQ(picture.y.low, 0);
+  const std::size_t brightest = static_cast<std::size_t>(
+      std::max_element(picture.image.values.begin(), picture.image.values.end()) -
+      picture.image.values.begin());
+  const double row = (picture.y.high - picture.y.low) / 101;
+  EXPECT_NEAR((static_cast<double>(brightest / picture.image.columns) + 0.5) * row, 50, 10);
+  EXPECT_EQ(panel(trials, "Largest sample").x.low, 0);
   must({"dedisperse", scratch / "a.fil", "-o", scratch / "s.tim", "--dms", "50:50:1"});
   drawn("s.tim");
   EXPECT_NEAR(peak_of(panel(figure_of("s.tim"), "Series").lines.at(0)), 2.1, 0.03);
@@ -93,6 +103,12 @@ TEST_F(Plot, TrialsAndSeriesAndCandidatesOfASearch) {
       std::max_element(discs.strength.begin(), discs.strength.end()) - discs.strength.begin());
   EXPECT_NEAR(discs.x[best], 2.1, 0.03);
   EXPECT_NEAR(discs.y[best], 50, 6);
+  for (const char* strengths : {"Strength and DM", "Strength and width"}) {
+    const figure::Panel& one = panel(list, strengths);
+    const auto ticks = figure::ticks(one.y, 5);
+    ASSERT_FALSE(ticks.empty());
+    EXPECT_LE(ticks.front().value, *std::min_element(discs.strength.begin(), discs.strength.end()));
+  }
 }
 
 // Lists in the forms of other programs show the candidates of the CSV, as far as they have digits. Of PRESTO's the time
@@ -145,49 +161,6 @@ TEST_F(Plot, AToneOfVoltagesIsAtItsFrequency) {
   for (const float value : picture.image.values) ASSERT_TRUE(std::isfinite(value));
 }
 
-// An antenna that stops for a while is marked, and one that never changes throughout; nothing is where all goes on.
-TEST_F(Plot, InputsThatStop) {
-  write_tone();
-  EXPECT_TRUE(panel(figure_of("tone.dada"), "Power of each").empty.empty());
-  const std::string whole = read_file(scratch / "tone.dada");
-  constexpr std::size_t kTimes = 200000, kBytes = 4;  // of both antennas' complex samples
-  const std::size_t first = 60000 + generator()() % 20000, last = 120000;
-  const auto stopped = [&](std::size_t antenna, std::size_t from, std::size_t to) {
-    std::string bytes = whole;
-    const std::size_t header = bytes.size() - kTimes * kBytes;
-    for (std::size_t t = from; t < to; ++t)
-      bytes.replace(header + t * kBytes + 2 * antenna, 2, 2, '\0');
-    write_file(scratch / "stops.dada", bytes);
-    return figure_of("stops.dada");
-  };
-  const figure::Figure part = stopped(1, first, last);
-  const figure::Panel& power = panel(part, "Power of each");
-  ASSERT_EQ(power.lines.size(), 2u);
-  EXPECT_EQ(power.lines[1].name, "1x");
-  ASSERT_EQ(power.empty.size(), 1u);
-  const double cell = (power.x.high - power.x.low) / static_cast<double>(power.lines[1].x.size());
-  const auto place = [&](std::size_t t) { return static_cast<double>(t) / 1.28e6 * 1e3; };
-  ASSERT_EQ(power.x.unit, "ms");
-  // Spectra of 512 channels and four taps need samples of the stretch.
-  const double spectrum = place(512);
-  EXPECT_NEAR(power.empty[0].first, place(first), 4 * spectrum + cell);
-  EXPECT_NEAR(power.empty[0].second, place(last), 4 * spectrum + cell);
-  for (std::size_t k = 0; k < power.lines[1].x.size(); ++k) {
-    const double x = power.lines[1].x[k];
-    EXPECT_EQ(std::isnan(power.lines[1].y[k]),
-              x > power.empty[0].first && x < power.empty[0].second);
-    EXPECT_TRUE(std::isfinite(power.lines[0].y[k]));
-  }
-  EXPECT_EQ(part.notes.at(0), "Grey: no data of 1x.");
-  const figure::Figure never = stopped(0, 0, kTimes);
-  const auto& all = panel(never, "Power of each").empty;
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].first, panel(never, "Power of each").x.low);
-  EXPECT_EQ(all[0].second, panel(never, "Power of each").x.high);
-  EXPECT_EQ(never.notes.at(0), "Grey: no data of 0x.");
-  drawn("stops.dada");
-}
-
 // Counts are arrays, too: the record, the type and the axes tell.
 TEST_F(Plot, AToneOfAChannelizedArrayIsAtItsFrequency) {
   write_tone();
@@ -213,33 +186,6 @@ TEST_F(Plot, AToneOfAChannelizedArrayIsAtItsFrequency) {
     EXPECT_EQ(unknown.status, kWrongUsage) << bits;
     EXPECT_NE(unknown.err.find("--rate-hz"), std::string::npos) << unknown.err;
   }
-}
-
-TEST_F(Plot, CountsOfEveryTypeAreCounts) {
-  for (const char* type : {"|u1", "<u2", "<i4", "<f4"}) {
-    const std::size_t bytes = 256 * formats::npy::element_bytes(type);
-    write_file(scratch / "x.npy",
-               formats::npy::format_header(type, {64, 4}) + std::string(bytes, '\1'));
-    EXPECT_TRUE(figure_of("x.npy").panels.at(0).title.starts_with("Count rate")) << type;
-    // Of which something is said that only voltages have.
-    pipeline::PlotConfig voltages;
-    voltages.reader.assumed.centre_hz = 1e6;
-    voltages.reader.named = {"centre_hz"};
-    EXPECT_THROW(figure_of("x.npy", voltages), core::Error) << type;
-  }
-}
-
-TEST_F(Plot, ACamerasFirstRowIsAtTheTop) {
-  std::string counts(64 * 6, '\1');
-  for (std::size_t t = 0; t < 64; ++t) counts[6 * t + 1] = '\7';  // row 0, column 1
-  write_file(scratch / "x.npy", formats::npy::format_header("|u1", {64, 2, 3}) + counts);
-  drawn("x.npy");
-  const figure::Figure made = figure_of("x.npy");
-  const figure::Panel& map = panel(made, "Mean of each sensor");
-  EXPECT_TRUE(map.y.downwards);
-  EXPECT_EQ(map.y.names, (std::vector<std::string>{"0", "1"}));
-  EXPECT_EQ(map.x.names, (std::vector<std::string>{"0", "1", "2"}));
-  EXPECT_EQ(map.image.values, (std::vector<float>{1, 7, 1, 1, 1, 1}));
 }
 
 #ifdef TAUTLINE_HDF5
@@ -280,6 +226,26 @@ TEST_F(Plot, ABaselinesAmplitudeAndPhase) {
 }
 #endif
 
+#ifdef TAUTLINE_HDF5
+TEST_F(Plot, OneAntennaHasNoBaselines) {
+  DadaFile file;
+  file.nant = "1";
+  for (const char* polarisations : {"1", "2"}) {
+    file.npol = polarisations;
+    write_file(scratch / "one.dada", file.bytes());
+    must({"correlate", scratch / "one.dada", "-o", scratch / "one.uvh5", "--channels", "16",
+          "--overwrite"});
+    const figure::Figure made = figure_of("one.uvh5");
+    for (const auto& [name, value] : made.facts) {
+      EXPECT_NE(name, "baseline") << value;
+      EXPECT_EQ(value.find("strongest"), std::string::npos) << value;
+    }
+    for (const figure::Panel& one : made.panels)
+      EXPECT_EQ(one.title.find("baseline"), std::string::npos) << one.title;
+  }
+}
+#endif
+
 TEST_F(Plot, InspectSaysWhatAMeasurementSetHolds) {
   write_tone();
   const CommandResult written = run({"correlate", scratch / "tone.dada", "-o", scratch / "v.ms",
@@ -302,100 +268,6 @@ TEST_F(Plot, InspectSaysWhatAMeasurementSetHolds) {
   EXPECT_EQ(held["flagged_rows"], 0);
   EXPECT_LE(held["highest_weight"].get<double>(), 1);
   EXPECT_GT(held["lowest_weight"].get<double>(), 0);
-}
-
-TEST_F(Plot, PhotonTagsTheirRateAndHistogram) {
-  // HydraHarp v2 T3: photons of detector 0, whose microtimes are 25 with few exceptions; overflows of 1,024 periods.
-  std::vector<std::uint32_t> words;
-  for (int k = 0; k < 5000; ++k) {
-    words.push_back(0xFE000001U);
-    words.push_back(static_cast<std::uint32_t>(k % 10 == 0 ? 400 : 25) << 10 | 7U);
-  }
-  save(scratch / "p.ptu", tag_file(0x01010304, words, 5e-8));
-  const json described = drawn("p.ptu");
-  ASSERT_EQ(described["panels"].size(), 2u);
-  EXPECT_EQ(described["panels"][1]["x"]["unit"], "ns");
-  EXPECT_TRUE(described["panels"][1]["y"]["logarithmic"]);
-  const figure::Figure made = figure_of("p.ptu");
-  EXPECT_NEAR(peak_of(panel(made, "Photons within").lines.at(0)), 25.5 * 4e-3, 4e-3);
-  const std::vector<double>& rate = panel(made, "Count rate").lines.at(0).y;
-  double mean = 0;
-  for (const double one : rate) mean += one / static_cast<double>(rate.size());
-  EXPECT_NEAR(mean, 1 / (1024 * 5e-8) / 1e3, 0.02 / (1024 * 5e-8) / 1e3);
-}
-
-TEST_F(Plot, CountsAndTheirCurve) {
-  must({"simulate", "photons", "--sensors", "64", "--duration", "0.2", "--bin", "1e-5", "--model",
-        "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
-  const json counts = drawn("x.npy", {"--bin", "1e-5"});
-  EXPECT_EQ(counts["panels"][0]["y"]["unit"], "kHz");
-  must({"autocorrelate", scratch / "x.npy", "-o", scratch / "g.zip", "--bin", "1e-5", "--levels",
-        "4"});
-  const json curves = drawn("g.zip");
-  EXPECT_TRUE(curves["panels"][0]["x"]["logarithmic"]);
-  EXPECT_EQ(curves["panels"][0]["x"]["label"], "lag");
-  EXPECT_EQ(curves["panels"][0]["lines"].size(), 8u);
-  EXPECT_FALSE(curves["notes"].empty()) << "more curves than are drawn";
-}
-
-TEST_F(Plot, SumsAreNotDrawnAsCorrelations) {
-  must({"simulate", "photons", "--sensors", "2", "--duration", "0.1", "--bin", "1e-5", "--model",
-        "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
-  for (const std::string normalize : {"none", "global"})
-    for (const std::string file : {"g.h5", "g.zip"}) {
-      must({"autocorrelate", scratch / "x.npy", "-o", scratch / file, "--bin", "1e-5", "--levels",
-            "4", "--normalize", normalize, "--overwrite"});
-      const json described = drawn(file, {"--overwrite"});
-      const bool sums = normalize == "none";
-      EXPECT_EQ(described["panels"][0]["y"]["label"],
-                sums ? "sum of products, not normalised" : "G");
-      EXPECT_EQ(described["panels"][0]["title"], sums ? "Sums of products" : "Correlation");
-      EXPECT_EQ(described["notes"].dump().find("not G") != std::string::npos, sums) << described;
-    }
-}
-
-// A shutter that closed, in the counts and in the rate of their curve.
-TEST_F(Plot, CountsThatStop) {
-  must({"simulate", "photons", "--sensors", "1", "--duration", "2", "--bin", "1e-3", "--model",
-        "diffusion:n=20,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
-  const std::string bytes = read_file(scratch / "x.npy");
-  std::string closed = bytes;
-  const std::size_t begin = bytes.size() - 2000;
-  std::fill_n(closed.begin() + static_cast<std::ptrdiff_t>(begin + 600), 400, '\0');
-  write_file(scratch / "closed.npy", closed);
-  pipeline::PlotConfig config;
-  config.bin_s = 1e-3;
-  EXPECT_TRUE(panel(figure_of("x.npy", config), "Count rate").empty.empty());
-  const figure::Figure counts = figure_of("closed.npy", config);
-  const auto& ranges = panel(counts, "Count rate").empty;
-  ASSERT_EQ(ranges.size(), 1u);
-  EXPECT_NEAR(ranges[0].first, 0.6, 0.005);
-  EXPECT_NEAR(ranges[0].second, 1, 0.005);
-  ASSERT_FALSE(counts.notes.empty());
-  EXPECT_EQ(counts.notes[0], "Grey: the counts of the sensor stop.");
-  must({"autocorrelate", scratch / "closed.npy", "-o", scratch / "g.csv", "--bin", "1e-3"});
-  const figure::Figure curve = figure_of("g.csv");
-  const auto& of_curve = panel(curve, "Count rate").empty;
-  ASSERT_EQ(of_curve.size(), 1u);
-  EXPECT_NEAR(of_curve[0].first, 0.6, 0.003);
-  EXPECT_NEAR(of_curve[0].second, 1, 0.003);
-  // So long that it is left out of the curve, and of its trace.
-  must({"autocorrelate", scratch / "closed.npy", "-o", scratch / "left.h5", "--bin", "1e-2"});
-  const figure::Figure left = figure_of("left.h5");
-  const auto& left_out = panel(left, "Count rate");
-  ASSERT_EQ(left_out.empty.size(), 1u);
-  EXPECT_NEAR(left_out.empty[0].first, 6, 0.03);
-  EXPECT_NEAR(left_out.empty[0].second, 10, 0.03);
-  // The line has a gap there.
-  const figure::Line& line = left_out.lines.at(0);
-  std::size_t gaps = 0;
-  for (std::size_t k = 0; k < line.x.size(); ++k) {
-    const bool gap = std::isnan(line.y[k]);
-    gaps += gap ? 1 : 0;
-    EXPECT_TRUE(line.x[k] < 6.05 || line.x[k] > 9.95 || gap) << line.x[k];
-  }
-  EXPECT_EQ(gaps, 1u);
-  drawn("closed.npy", {"--bin", "1e-3"});
 }
 
 TEST_F(Plot, WhatBenchPrints) {

@@ -205,6 +205,135 @@ TEST(ReportDigest, KeepsAWeakFringe) {
   EXPECT_EQ(strongest->second, i);
 }
 
+// A page that a run writes sees what a flagged channel has summed; a file of the run holds none of it.
+TEST(ReportDigest, FlaggedChannelsAreAsWithoutSamples) {
+  auto random = tests::generator();
+  const std::size_t flagged = random() % 7;
+  SyntheticVisibilities sky(4, 7, 100, 150e6, 1e6, random());
+  VisibilityDigest zeros(sky.description);
+  formats::VisibilityDescription description = sky.description;
+  description.flagged_channels = {flagged};
+  VisibilityDigest digest(description);
+  for (int k = 0; k < 3; ++k) {
+    for (std::size_t i = 0; i < sky.inputs(); ++i)
+      for (std::size_t j = 0; j <= i; ++j) sky.count(flagged, i, j) = sky.description.nominal_count;
+    const formats::Integration integration = sky.make(k + 0.5);
+    digest.add(integration);
+    for (std::size_t i = 0; i < sky.inputs(); ++i)
+      for (std::size_t j = 0; j <= i; ++j) {
+        sky.count(flagged, i, j) = 0;
+        sky.value(flagged, i, j) = 0;
+      }
+    zeros.add(integration);
+  }
+  EXPECT_EQ(description_message(digest), description_message(zeros));
+  EXPECT_EQ(integrations_message(digest, 0, 3), integrations_message(zeros, 0, 3));
+  EXPECT_NEAR(digest.valid_fraction(), 6.0 / 7, 1e-9);
+}
+
+// An input of which the first integration has two spectra: coefficients of about 1, which say nothing.
+TEST(ReportDigest, FewSpectraAreNoFringe) {
+  SyntheticVisibilities sky(6, 64, 100, 150e6, 1.28e6, tests::generator()());
+  sky.sources.clear();
+  const std::size_t few = 4;
+  const auto count_few = [&](std::int64_t count) {
+    for (std::size_t c = 0; c < sky.channels(); ++c)
+      for (std::size_t other = 0; other < sky.inputs(); ++other)
+        sky.count(c, std::max(few, other), std::min(few, other)) = count;
+  };
+  count_few(2);
+  const formats::Integration first = sky.make(0.5);
+  for (std::size_t c = 0; c < sky.channels(); ++c)
+    sky.value(c, 9, 1) += std::complex<float>(std::polar(
+        0.05 * std::sqrt(sky.bandpass(9, c) * sky.bandpass(1, c)), 0.02 * static_cast<double>(c)));
+  VisibilityDigest digest(sky.description);
+  digest.add(first);
+  count_few(sky.description.nominal_count / 2);
+  digest.add(sky.make(1.5));
+  const auto& kept = digest.choice().baselines;
+  const auto strongest = std::max_element(
+      kept.begin(), kept.end(),
+      [](const KeptBaseline& a, const KeptBaseline& b) { return a.strength < b.strength; });
+  EXPECT_EQ(strongest->first, 1U);
+  EXPECT_EQ(strongest->second, 9U);
+  for (std::size_t b = 0; b < kept.size(); ++b) {
+    const bool of_few = kept[b].first == few || kept[b].second == few;
+    EXPECT_EQ(digest.present(0, b, 7), !of_few);
+    EXPECT_EQ(digest.fraction(0, b), of_few ? 0 : 1);
+    EXPECT_TRUE(digest.present(1, b, 7));
+    EXPECT_NEAR(digest.fraction(1, b), of_few ? 0.5 : 1, 1e-4);
+  }
+}
+
+// After a heavy loss the first integration shows hardly anything.
+TEST(ReportDigest, ChoosesByAnIntegrationThatHasData) {
+  SyntheticVisibilities sky(16, 8, 120, 150e6, 1.28e6, tests::generator()());
+  VisibilityDigest digest(sky.description), whole(sky.description);
+  const auto count_all = [&](std::int64_t count) {
+    for (std::size_t c = 0; c < sky.channels(); ++c)
+      for (std::size_t i = 0; i < sky.inputs(); ++i)
+        for (std::size_t j = 0; j <= i; ++j) sky.count(c, i, j) = count;
+  };
+  count_all(1);
+  digest.add(sky.make(0.5));
+  EXPECT_EQ(digest.choices(), 1U);
+  const std::vector<KeptBaseline> before = digest.choice().baselines;
+  std::vector<std::complex<float>> values;
+  for (std::size_t b = 0; b < before.size(); ++b) values.push_back(digest.visibility(0, b, 3));
+  count_all(sky.description.nominal_count);
+  const formats::Integration second = sky.make(1.5);
+  digest.add(second);
+  whole.add(second);
+  EXPECT_EQ(digest.choices(), 2U);
+  const auto &is = digest.choice().baselines, &should = whole.choice().baselines;
+  ASSERT_EQ(is.size(), should.size());
+  std::size_t kept = 0;
+  for (std::size_t b = 0; b < is.size(); ++b) {
+    EXPECT_EQ(is[b].first, should[b].first);
+    EXPECT_EQ(is[b].second, should[b].second);
+    EXPECT_EQ(is[b].reasons, should[b].reasons);
+    EXPECT_EQ(digest.visibility(1, b, 3), whole.visibility(0, b, 3));
+    // What came before stays where the baseline does.
+    const auto same = std::ranges::find_if(before, [&](const KeptBaseline& one) {
+      return one.first == is[b].first && one.second == is[b].second;
+    });
+    const auto place = static_cast<std::size_t>(same - before.begin());
+    kept += same != before.end() ? 1 : 0;
+    EXPECT_EQ(digest.visibility(0, b, 3),
+              same != before.end() ? values[place] : std::complex<float>());
+  }
+  EXPECT_GT(kept, 0U);
+  ASSERT_EQ(digest.choice().triangles.size(), whole.choice().triangles.size());
+  for (std::size_t t = 0; t < whole.choice().triangles.size(); ++t) {
+    EXPECT_EQ(digest.choice().triangles[t].inputs, whole.choice().triangles[t].inputs);
+    EXPECT_EQ(digest.bispectrum(1, t), whole.bispectrum(0, t));
+  }
+  digest.add(sky.make(2.5));
+  EXPECT_EQ(digest.choices(), 2U);
+}
+
+// The end of a run cuts the last integration short.
+TEST(ReportDigest, ALastIntegrationOfFewSpectraIsLeftOut) {
+  SyntheticVisibilities sky(2, 4, 100, 150e6, 1.28e6, tests::generator()());
+  VisibilityDigest digest(sky.description);
+  digest.add(sky.make(0.5));
+  constexpr std::int64_t kFew = 3;
+  for (std::size_t c = 0; c < sky.channels(); ++c)
+    for (std::size_t i = 0; i < sky.inputs(); ++i)
+      for (std::size_t j = 0; j <= i; ++j) sky.count(c, i, j) = kFew;
+  formats::Integration last = sky.make(1);
+  last.integration_s =
+      static_cast<double>(kFew) / static_cast<double>(sky.description.nominal_count);
+  digest.add(last);
+  ASSERT_EQ(digest.times().size(), 2U);
+  for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b) {
+    EXPECT_TRUE(digest.present(0, b, 1));
+    EXPECT_FALSE(digest.present(1, b, 1));
+  }
+  EXPECT_GT(digest.power(0, 0), 0);
+  EXPECT_EQ(digest.power(1, 0), 0);
+}
+
 TEST(ReportDigest, TakesArraysOfOneAndTwoAntennas) {
   for (std::size_t antennas : {1, 2}) {
     SyntheticVisibilities sky(antennas, 4);

@@ -247,5 +247,43 @@ TEST(ReportPage, PayloadRoundTripThroughThePagesScripts) {
                       static_cast<float>(digest.spectrum(input, bin)));
 }
 
+// Noise alone, with one integration of 20 spectra among full ones: it is not a fringe.
+TEST(ReportPage, AnIntegrationOfFewSpectraIsNoFringe) {
+  if (!have_node()) GTEST_SKIP() << "node is not installed: the S/N is not measured";
+  const tests::ScratchFolder folder;
+  SyntheticVisibilities sky(2, 64, 100, 150e6, 1.28e6, tests::generator()());
+  sky.sources.clear();
+  VisibilityDigest digest(sky.description);
+  for (int k = 0; k < 8; ++k) {
+    for (std::size_t c = 0; c < sky.channels(); ++c)
+      for (std::size_t i = 0; i < sky.inputs(); ++i)
+        for (std::size_t j = 0; j <= i; ++j)
+          sky.count(c, i, j) = k == 3 ? 20 : sky.description.nominal_count;
+    digest.add(sky.make(k + 0.5));
+  }
+  std::ofstream(folder / "description.json") << description_message(digest);
+  std::ofstream(folder / "rows.json") << integrations_message(digest, 0, digest.times().size());
+  std::ofstream(folder / "snr.js") << R"(
+    const fs = require("fs"), path = require("path");
+    const [web, folder] = process.argv.slice(2);
+    for (const name of ["messages.js", "store.js", "fringe_search.js"])
+      eval(fs.readFileSync(path.join(web, name), "utf8"));
+    const store = new tautline.Store();
+    for (const name of ["description", "rows"])
+      store.receive(fs.readFileSync(path.join(folder, name + ".json"), "utf8"));
+    console.log(JSON.stringify(store.description.baselines.map((_, b) => tautline.fringeSnr(store, b))));
+  )";
+  const std::string command =
+      fmt::format("node '{}' '{}/web' '{}' > '{}'", folder / "snr.js", TAUTLINE_SOURCE_DIR,
+                  folder.path().string(), folder / "snr.json");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const json found = json::parse(read_file(folder / "snr.json"));
+  ASSERT_EQ(found.size(), 6U);
+  for (const json& one : found) {
+    EXPECT_LT(one["snr"].get<double>(), 2 * one["noise"].get<double>());
+    EXPECT_GT(one["snr"].get<double>(), 1);
+  }
+}
+
 }  // namespace
 }  // namespace tautline::pipeline::report

@@ -75,10 +75,11 @@ TEST(CommonStops, AreWindowsInWhichChannelsDoNotChange) {
       std::vector<std::byte> data(times * spectrum);
       for (std::byte& one : data) one = static_cast<std::byte>(random() % 3);
       const std::vector<std::size_t> left_out{1, 17};
-      CommonStops stops(band, left_out);
-      const std::size_t step = stops.repeats();
       const CommonRule rule = common_rule(band, left_out.size());
+      CommonStops stops(band, left_out, rule);
+      const std::size_t step = stops.repeats();
       ASSERT_EQ(step, rule.repeats);
+      ASSERT_EQ(step, stops.every());
       ASSERT_GT(step, 0u);
       // About as many channels as the rule wants, at times without a change of one of them.
       bool first = true;

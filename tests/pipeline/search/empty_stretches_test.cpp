@@ -100,7 +100,7 @@ TEST(EmptyStretches, AreTheSameForEveryBlockSize) {
   std::vector<Stretch> long_ones, all;
   // At the start, or not; then long and short ones, some with no data but a few times between them; padding at the end.
   for (std::uint64_t t = random() % 2 * 50; t + 6000 < kStreamTimes; t += 40 + random() % 3000) {
-    const std::uint64_t samples = random() % 3 == 0 ? 20 + random() % 100 : 128 + random() % 3000;
+    const std::uint64_t samples = random() % 3 == 0 ? 6 + random() % 110 : 128 + random() % 3000;
     reader.stop(t, samples, static_cast<std::uint8_t>(random() % 3));
     all.push_back({t, samples});
     if (samples >= kLeastGap) long_ones.push_back(all.back());
@@ -322,7 +322,7 @@ TEST(EmptyStretches, ChannelsThatStopTogetherAreFoundSooner) {
           continue;
         }
         const int value = std::to_integer<int>(given[k]);
-        ASSERT_GT(value, 60);
+        ASSERT_GT(value, 40);
         sum += value;
         squares += value * value;
         ++count;
@@ -378,7 +378,7 @@ TEST(EmptyStretches, OfAllChannelsEndTheRunOfOneInEveryBlockSize) {
   StoppingReader reader(random);
   std::uint64_t stopped = 0;
   for (std::uint64_t t = 300; t + 700 < kStreamTimes; t += 500 + random() % 200) {
-    const std::uint64_t before = 1 + random() % 250, samples = 20 + random() % 60;
+    const std::uint64_t before = 1 + random() % 250, samples = 6 + random() % 70;
     reader.stop_channel(random() % kBands, t - before, before);
     reader.stop(t, samples, 7);
     stopped += before;

@@ -14,7 +14,7 @@
 namespace tautline::pipeline {
 namespace {
 
-constexpr std::size_t kMaskChannels = 6, kTimes = 250;
+constexpr std::size_t kMaskChannels = 6, kMaskTimes = 250;
 
 // Samples in memory.
 class MemoryReader final : public formats::FilterbankReader {
@@ -61,8 +61,8 @@ formats::presto::Mask make_mask() {
 
 std::vector<std::uint8_t> masked_in_blocks(MaskIntervals& mask, std::vector<std::uint8_t> samples,
                                            std::size_t block) {
-  for (std::size_t t = 0; t < kTimes; t += block) {
-    const std::size_t count = std::min(block, kTimes - t);
+  for (std::size_t t = 0; t < kMaskTimes; t += block) {
+    const std::size_t count = std::min(block, kMaskTimes - t);
     mask.apply(std::as_writable_bytes(
                    std::span(samples).subspan(t * kMaskChannels, count * kMaskChannels)),
                t, count);
@@ -72,7 +72,7 @@ std::vector<std::uint8_t> masked_in_blocks(MaskIntervals& mask, std::vector<std:
 
 TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
   auto random = tests::generator();
-  std::vector<std::uint8_t> samples(kMaskChannels * kTimes);
+  std::vector<std::uint8_t> samples(kMaskChannels * kMaskTimes);
   for (auto& sample : samples) sample = static_cast<std::uint8_t>(random());
   for (const bool rising : {true, false}) {
     MemoryReader reader(samples, rising);
@@ -82,11 +82,11 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
       for (std::size_t t = from; t < to; ++t) sum += samples[t * kMaskChannels + c];
       return static_cast<int>(std::lround(sum / static_cast<double>(to - from)));
     };
-    for (const std::size_t block : {kTimes, std::size_t{1}, std::size_t{37}}) {
+    for (const std::size_t block : {kMaskTimes, std::size_t{1}, std::size_t{37}}) {
       MaskIntervals mask(make_mask(), MissingTimes::mean, reader);
       EXPECT_EQ(mask.ignored_channels(), std::vector<std::size_t>{channel(1)});
       const auto masked = masked_in_blocks(mask, samples, block);
-      for (std::size_t t = 0; t < kTimes; ++t)
+      for (std::size_t t = 0; t < kMaskTimes; ++t)
         for (std::size_t c = 0; c < kMaskChannels; ++c) {
           int expected = samples[t * kMaskChannels + c];
           if (t >= 100 && t < 200 && c == channel(3)) expected = mean(c, 0, 100);
@@ -104,19 +104,19 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
 // Of six channels one is more than a sixteenth; of two bits, so that no value is above 3.
 TEST(MaskIntervals, SamplesOfTheIntervalBeforeMayTakeThePlaceOfMaskedOnes) {
   auto random = tests::generator();
-  std::vector<std::uint8_t> samples(kMaskChannels * kTimes);
+  std::vector<std::uint8_t> samples(kMaskChannels * kMaskTimes);
   for (auto& sample : samples) sample = static_cast<std::uint8_t>(random() % 4);
   MemoryReader reader(samples, true, 2);
   const auto masked_in = [&](std::size_t block) {
     MaskIntervals mask(make_mask(), MissingTimes::noise, reader);
     return masked_in_blocks(mask, samples, block);
   };
-  const auto masked = masked_in(kTimes);
+  const auto masked = masked_in(kMaskTimes);
   EXPECT_EQ(masked_in(1), masked);
   EXPECT_EQ(masked_in(37), masked);
   double sum = 0, squares = 0;
   std::size_t count = 0, levels[4] = {}, of_one[4] = {};
-  for (std::size_t t = 0; t < kTimes; ++t)
+  for (std::size_t t = 0; t < kMaskTimes; ++t)
     for (std::size_t c = 0; c < kMaskChannels; ++c) {
       const std::uint8_t value = masked[t * kMaskChannels + c];
       ASSERT_LE(value, 3);
@@ -187,7 +187,7 @@ TEST(MaskIntervals, ChannelsMaskedInEveryIntervalHaveTheirMeans) {
 }
 
 TEST(MaskIntervals, AMaskOfOtherChannelsIsRefused) {
-  MemoryReader reader(std::vector<std::uint8_t>(kMaskChannels * kTimes), true);
+  MemoryReader reader(std::vector<std::uint8_t>(kMaskChannels * kMaskTimes), true);
   auto mask = make_mask();
   mask.channels = 7;
   EXPECT_THROW(MaskIntervals(mask, MissingTimes::mean, reader), core::Error);

@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/search/data_warnings.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/simulation/simulate_filterbank.h"
 #include "tests/support/error_of.h"
@@ -68,6 +70,21 @@ class SearchDrawings : public ::testing::Test {
   tests::ScratchFolder folder_;
   SearchConfig config_;
 };
+
+TEST_F(SearchDrawings, PagesHaveTheWarningsOfTheRun) {
+  {
+    const auto size = std::filesystem::file_size(config_.inputs[0]);
+    std::fstream file(config_.inputs[0], std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(size / 4));
+    file << std::string(size / 2, '\0');
+  }
+  const std::vector<std::string> warnings = data_warnings(search({}, {}));
+  ASSERT_FALSE(warnings.empty());
+  std::stringstream page;
+  page << std::ifstream(folder_ / "page/candidates.html").rdbuf();
+  for (const std::string& warning : warnings)
+    EXPECT_NE(page.str().find("\"" + warning + "\""), std::string::npos) << warning;
+}
 
 TEST_F(SearchDrawings, ComeAfterTheList) {
   std::vector<std::size_t> told;

@@ -12,6 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tests/jit/fake_device.h"
 #include "tests/support/environment.h"
 #include "tests/support/error_of.h"
 #include "tests/support/recording_device.h"
@@ -44,6 +45,20 @@ TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
   const core::Error error = tests::error_of([&] { most_in_a_block(request); });
   EXPECT_EQ(error.kind(), core::ErrorKind::memory);
   EXPECT_NE(std::string(error.what()).find("memory_bytes"), std::string::npos) << error.what();
+}
+
+// A field that caps the host's memory is no advice where a GPU's own is short.
+TEST(SearchBlocks, AreBoundByTheMemoryThatErrorsName) {
+  tests::FakeDevice fake;
+  EXPECT_EQ(memory_bound(fake).field, "fake: memory");
+  for (const std::string& text : {memory_bound(fake).name, memory_bound(fake).advice})
+    EXPECT_EQ(text.find("`memory_bytes`"), std::string::npos) << text;
+  EXPECT_NE(memory_bound(fake).advice.find("`device_memory_bytes`"), std::string::npos);
+  fake.properties_value.host_cpu = true;
+  for (const MemoryBound& bound : {memory_bound(fake), memory_bound(*device::open({}))}) {
+    EXPECT_EQ(bound.field, "memory_bytes");
+    EXPECT_EQ(bound.advice, "raise `memory_bytes`");
+  }
 }
 
 // The memory of a plan's blocks follows from the plan, on the CPU too.

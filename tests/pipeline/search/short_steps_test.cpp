@@ -222,7 +222,7 @@ TEST(DispersedStep, IsOneThatComesLaterInLowerChannels) {
   auto random = tests::generator();
   const std::uint64_t at = 5000 + random() % 1000;
   for (const double dm : {0.0, 200.0, 400.0})
-    for (const double height : {0.3, 3.0}) {
+    for (const double height : {0.5, 3.0}) {
       const std::vector<double> mhz = band();
       JoinedFiles files(kBandChannels, 1, 10'000, 8, random,
                         [&](std::uint64_t t, std::size_t c, double noise) {

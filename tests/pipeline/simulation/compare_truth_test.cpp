@@ -6,9 +6,11 @@
 
 #include <fstream>
 #include <functional>
+#include <utility>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/simulation/compare_candidates.h"
 #include "tautline/pipeline/simulation/simulate_voltages.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/visibility_facts.h"
@@ -165,8 +167,9 @@ TEST_F(CompareTruthOfRuns, WhatRoundingToFewBitsLosesIsPredicted) {
     const CorrelatedRun run(which);
     const TruthComparison found = compare_truth(run.visibilities_path, run.truth_path, kTolerance);
     EXPECT_TRUE(found.agrees) << found.verdict;
-    EXPECT_NEAR(found.mean_amplitude_ratio, 1, 0.006);
-    EXPECT_NEAR(found.power_ratio, 1, 0.003);
+    // Seven times the scatter of 0.002 and 0.0008.
+    EXPECT_NEAR(found.mean_amplitude_ratio, 1, 0.015);
+    EXPECT_NEAR(found.power_ratio, 1, 0.006);
   }
 }
 
@@ -260,6 +263,23 @@ TEST_F(CompareTruthOfRuns, SaysByWhichToleranceItAgrees) {
   EXPECT_EQ(narrow.outside, narrow.beyond_noise);
 }
 
+// The powers of a few spectra fluctuate as their visibilities do: weights made of these alone took 18 % off amplitudes.
+TEST_F(CompareTruthOfRuns, AgreesWithFewSpectra) {
+  // Errors of few spectra are less certain: of 8 sigma there is one in 1e8 runs.
+  const TruthTolerance tolerance{.sigmas = 8};
+  for (const auto& [duration_s, runs] : {std::pair{0.0009, 9}, {0.002, 4}}) {
+    double ratio = 0;
+    for (int k = 0; k < runs; ++k) {
+      const CorrelatedRun run({.duration_s = duration_s});
+      const TruthComparison found = compare_truth(run.visibilities_path, run.truth_path, tolerance);
+      EXPECT_TRUE(found.agrees) << found.verdict;
+      ratio += found.mean_amplitude_ratio / runs;
+    }
+    // The sources' own noise moves the ratio of one run by 0.026 or 0.017, the mean by 0.0085: six times that.
+    EXPECT_NEAR(ratio, 1, 0.06) << duration_s;
+  }
+}
+
 TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
   const CorrelatedRun run({});
   simulation::Truth truth = simulation::read_truth(run.truth_path);
@@ -294,6 +314,20 @@ TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
   }
 }
 
+// Antennas of the same numbers at other places are another array; a wrong position is one to be found.
+TEST_F(CompareTruthOfRuns, RefusesTheTruthOfAnotherArray) {
+  const CorrelatedRun run({});
+  simulation::Truth truth = simulation::read_truth(run.truth_path);
+  ASSERT_EQ(truth.antenna_ecef_m.size(), truth.antenna_numbers.size());
+  truth.antenna_ecef_m.front()[0] += 0.5;
+  Spoilt moved(run.visibilities_path, as_it_is);
+  EXPECT_TRUE(compare_truth(moved, truth).agrees);
+  for (auto& place : truth.antenna_ecef_m)
+    for (double& metres : place) metres *= -3;
+  Spoilt other(run.visibilities_path, as_it_is);
+  EXPECT_THROW(compare_truth(other, truth), core::Error);
+}
+
 TEST(CompareTruth, RefusesWhatIsNoTruth) {
   const tests::ScratchFolder folder;
   const auto refused = [&](const std::string& text, core::ErrorKind kind) {
@@ -316,6 +350,34 @@ TEST(CompareTruth, RefusesWhatIsNoTruth) {
   refused(R"({"schema": "tautline.simulation.truth", "version": 1, "sampling": {}})",
           core::ErrorKind::format);
   EXPECT_THROW(simulation::read_truth(folder / "absent"), core::Error);
+}
+
+TEST(CompareCandidates, InjectedOnesAreNotFalse) {
+  const tests::ScratchFolder folder;
+  std::ofstream(folder / "x.truth.json")
+      << R"({"schema": "tautline.simulation.filterbank", "tsamp_s": 1e-3, "fch1_mhz": 1500,
+             "foff_mhz": -10, "nchans": 32, "dm_constant": 4148.808, "pulses":
+             [{"dm": 20, "time_s": 1, "width_s": 2e-3, "snr": 20, "whole": true}]})";
+  const std::string columns =
+      "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,mjd,"
+      "mjd_inf,f_ref_mhz,beam,file,filled";
+  const auto row = [](double time_s, const std::string& rest) {
+    return "19," + std::to_string(time_s) + ",1000,2,0.002,20,2,9,999,1001,,,1500,0,a,b.fil,0" +
+           rest + "\n";
+  };
+  std::ofstream(folder / "i.csv") << columns << ",injected\n"
+                                  << row(1, ",0") << row(3, ",1") << row(4, ",1") << row(5, ",0");
+  std::ofstream(folder / "c.csv") << columns << "\n" << row(1, "") << row(3, "");
+  const auto compared = [&](const char* name) {
+    return compare_candidates(folder / name, folder / "x.truth.json", 1);
+  };
+  const CandidateComparison with = compared("i.csv"), without = compared("c.csv");
+  EXPECT_EQ(with.candidates, 4);
+  EXPECT_EQ(with.found, 1);
+  EXPECT_EQ(with.injected, 2);
+  EXPECT_EQ(with.false_alarms, 1);
+  EXPECT_EQ(without.injected, 0);
+  EXPECT_EQ(without.false_alarms, 1);
 }
 
 TEST(CompareTruth, SpreadsRows) {

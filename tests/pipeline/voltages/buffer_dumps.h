@@ -186,6 +186,8 @@ inline void check_vdif(const std::string& path, const nlohmann::json& record,
   const auto reader = formats::open_voltages(path, options);
   ASSERT_EQ(reader->description().channels, d.channels);
   ASSERT_EQ(reader->description().inputs(), d.inputs());
+  EXPECT_EQ(reader->description().centre_hz, d.centre_hz);  // by the record
+  EXPECT_EQ(reader->description().bandwidth_hz < 0, d.bandwidth_hz < 0);
   const auto padding = record.at("padding_samples").get<std::size_t>(),
              samples = record.at("samples").get<std::size_t>();
   const auto first = record.at("start_sample").get<std::size_t>();

@@ -53,6 +53,7 @@ TEST_F(Buffers, DumpsToVdifAreTheStream) {
     core::VoltageDescription& d = stream.description;
     d.channels = std::size_t{1} << random_() % 3;
     d.rate_hz = core::make_rational(40, 1);  // frames of 40 samples at most
+    d.bandwidth_hz = time % 2 == 0 ? 40 : -40;
     d.start = core::advance(d.start, static_cast<std::int64_t>(random_() % 5000), d.rate_hz);
     stream.bytes.resize(samples * stream.time_bytes());
     for (std::byte& byte : stream.bytes) byte = static_cast<std::byte>(random_());

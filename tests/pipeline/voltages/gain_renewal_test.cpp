@@ -1,6 +1,7 @@
 // Gains before rounding that settle, follow the voltages or are chosen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -9,6 +10,7 @@
 #include "tautline/formats/npy/npy.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/gains.h"
 #include "tautline/stream/voltage_sequence.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
@@ -70,6 +72,16 @@ class GainRenewals : public ::testing::Test {
         bytes += static_cast<char>(
             static_cast<std::int8_t>(std::lround(std::clamp(rms * noise(random), -127.0, 127.0))));
       }
+    tests::write_file(path, bytes);
+  }
+  // Zeros until a spectrum, of all inputs or of the last one.
+  void write_late(std::size_t spectra, std::size_t late, bool all) {
+    write_step(spectra, spectra, 10, 10);
+    std::string bytes = tests::read_file(path);
+    for (std::size_t t = 0; t <= late * kGainChannels; ++t)
+      for (std::size_t k = all ? 0 : 2 * kGainInputs - 2; k < 2 * kGainInputs; ++k)
+        bytes[bytes.size() - (spectra * kGainChannels - t) * 2 * kGainInputs + k] =
+            t < late * kGainChannels ? 0 : 9;
     tests::write_file(path, bytes);
   }
   CorrelateConfig config(std::size_t integration_spectra) {
@@ -160,6 +172,26 @@ TEST_F(GainRenewals, FollowTheVoltages) {
     EXPECT_NEAR(given.first_gains[k] / given.gains[5][k], 4, 0.6);
   // Between the edges nothing is cut off that the gains before would have cut off for ever.
   EXPECT_NEAR(given.power[4] / given.power[0], 16, 2);
+}
+
+TEST_F(GainRenewals, OfInputsThatComeVeryLateAreTheirFirstSpectras) {
+  const std::size_t late = kMostGainPeriods * kGainSpectra + random() % 3000;
+  write_late(late + 3000, late, true);
+  const std::vector<double> gains = run(config(1000)).first_gains;
+  // Spectra across the end of the zeros are invalid.
+  expect_near(gains, expected({{late, (late / kGainSpectra + 1) * kGainSpectra}}));
+}
+
+TEST_F(GainRenewals, OfAnInputThatComesVeryLateAreTheMedianOfTheOthers) {
+  const std::size_t late = kMostGainPeriods * kGainSpectra + 10;
+  write_late(late + 1000, late, false);
+  const std::vector<double> gains = run(config(1000)).first_gains;
+  ASSERT_EQ(gains.size(), kGainChannels * kGainInputs);
+  for (auto of = gains.begin(); of != gains.end(); of += kGainInputs) {
+    std::vector<double> others(of, of + kGainInputs - 1);
+    std::ranges::sort(others);
+    EXPECT_EQ(of[kGainInputs - 1], others[1]);
+  }
 }
 
 // Integrations shorter than what is measured of each, a little longer, and much longer.

@@ -1,6 +1,7 @@
 // Detected power and gains of spectra [input][spectrum][channel], against plain loops.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <random>
@@ -279,7 +280,12 @@ TEST(PowerMeter, AFewEnormousSpectraDoNotSetAGain) {
   auto random = tests::generator();
   std::normal_distribution<float> normal;
   std::vector<std::complex<float>> noise(kTimes);
-  for (auto& value : noise) value = {normal(random), normal(random)};
+  // None so small that a thousand times as much is not enormous.
+  for (auto& value : noise) {
+    do {
+      value = {normal(random), normal(random)};
+    } while (std::norm(value) < 0.5F);
+  }
   const auto gain = [&](std::size_t first, std::size_t count, float times) {
     std::vector<std::complex<float>> values = noise;
     for (std::size_t s = first; s < first + count; ++s) values[s] *= times;
@@ -294,15 +300,24 @@ TEST(PowerMeter, AFewEnormousSpectraDoNotSetAGain) {
     EXPECT_NEAR(gain(first, 8, times) / usual, 1, 0.1) << first << " x " << times;
   EXPECT_NEAR(gain(kTimes - 8, 8, 1e9F) / usual, 1, 0.1);  // in the last run
   // A signal that comes and goes, or is there for longer, counts.
-  EXPECT_NEAR(gain(first, 8, 5) / usual, 1 / std::sqrt(1 + 24 * 8.0 / kTimes), 0.1);
-  EXPECT_NEAR(gain(512, 512, 1e3F) / usual, 1 / std::sqrt(0.5e6), 0.002);
+  const auto of_all = [&](std::size_t from, std::size_t count, double times) {
+    double before = 0, after = 0;
+    for (std::size_t s = 0; s < kTimes; ++s) {
+      const double power = std::norm(std::complex<double>(noise[s]));
+      before += power;
+      after += s >= from && s < from + count ? power * times * times : power;
+    }
+    return std::sqrt(before / after);
+  };
+  EXPECT_NEAR(gain(first, 8, 5) / usual, of_all(first, 8, 5), 1e-4);
+  EXPECT_NEAR(gain(512, 512, 1e3F) / usual, of_all(512, 512, 1e3), 1e-6);
   // Without anything else, pulses are all there is.
   std::fill(noise.begin(), noise.end(), 0);
   noise[first] = 1e3F;
   EXPECT_NEAR(gain(0, 0, 1), 20 / std::sqrt(1e6 / kTimes / 2), 1e-3);
 }
 
-// An input whose first spectra are invalid is waited for, while the others' gains stand.
+// An input whose first spectra are invalid is waited for, with the median gain of the others, while theirs stand.
 TEST_F(Power, InputsThatHaveBeenHeardAreHeld) {
   const auto device = device::open({});
   const auto queue = device->make_queue();
@@ -316,15 +331,19 @@ TEST_F(Power, InputsThatHaveBeenHeardAreHeld) {
   meter.add(*queue, view(50, 50), all.view(), 50);
   EXPECT_TRUE(meter.every_input());
   const auto after = meter.gains(20);
-  for (std::size_t i = 0; i < kInputs; ++i)
-    for (std::size_t c = 0; c < kChannels; ++c) {
-      if (i != 4) {
-        EXPECT_EQ(after[c * kInputs + i], before[c * kInputs + i]);
-      } else {
-        EXPECT_EQ(before[c * kInputs + i], 1);
-        EXPECT_NE(after[c * kInputs + i], 1);
-      }
+  std::size_t changed = 0;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    std::vector<float> others;
+    for (std::size_t i = 0; i < kInputs; ++i) {
+      if (i == 4) continue;
+      others.push_back(before[c * kInputs + i]);
+      EXPECT_EQ(after[c * kInputs + i], others.back());
     }
+    std::sort(others.begin(), others.end());
+    EXPECT_EQ(before[c * kInputs + 4], others[(others.size() - 1) / 2]);
+    changed += after[c * kInputs + 4] != before[c * kInputs + 4] ? 1 : 0;
+  }
+  EXPECT_GE(changed, kChannels - 1);  // one may be the same by chance
 }
 
 }  // namespace

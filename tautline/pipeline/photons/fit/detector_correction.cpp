@@ -17,11 +17,13 @@ namespace {
 // Above this fraction of dead time, the first order is not accurate.
 constexpr double kMostDeadShare = 0.2;
 
-double rate_of(const core::CorrelationCurves& c, std::size_t curve, bool second) {
+double rate_of(const DetectorCorrection& detector, const core::CorrelationCurves& c,
+               std::size_t curve, bool second) {
   const auto& signals = second ? c.second : c.first;
   const double rate = curve < signals.size() ? signals[curve].mean_rate_hz : 0;
   if (!(rate > 0))
-    throw core::Error(core::ErrorKind::config, "dead_time_s or afterpulsing",
+    throw core::Error(core::ErrorKind::config,
+                      detector.dead_time_s > 0 ? "dead_time_s" : "afterpulsing",
                       "for " + core::label_of(c, curve) + ", whose rate is unknown",
                       "curves with their rates", "fit the .csv or .h5 of autocorrelate");
   return rate;
@@ -63,9 +65,9 @@ void correct_for_detector(const DetectorCorrection& detector, core::CorrelationC
     if (k < c.mask.size() && c.mask[k] == 0) continue;
     const bool cross = c.cross && k < c.second.size() && !c.second[k].label.empty() &&
                        c.second[k].label != c.first[k].label;
-    const double rate = rate_of(c, k, false);
+    const double rate = rate_of(detector, c, k, false);
     double height = passed(rate, detector.dead_time_s);
-    height *= cross ? passed(rate_of(c, k, true), detector.dead_time_s) : height;
+    height *= cross ? passed(rate_of(detector, c, k, true), detector.dead_time_s) : height;
     for (std::size_t l = 0; l < c.lags; ++l) {
       double term = 0;
       if (!cross && detector.afterpulsing > 0 && c.lag_s[l] > 0)

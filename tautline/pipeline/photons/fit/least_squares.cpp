@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #ifdef TAUTLINE_FIT
 #include <cminpack.h>
 #endif
@@ -153,9 +154,10 @@ void check(const std::vector<Parameter>& parameters, const Points& points) {
   for (const Parameter& p : parameters)
     if (!p.fixed && !(p.lower < p.upper && p.value >= p.lower && p.value <= p.upper &&
                       (!p.logarithmic || p.lower > 0)))
-      throw core::Error(
-          core::ErrorKind::config, "fit parameter " + p.name, std::to_string(p.value),
-          "a start from " + std::to_string(p.lower) + " to " + std::to_string(p.upper));
+      throw core::Error(core::ErrorKind::config, "fit parameter " + p.name,
+                        core::text::write_number(p.value),
+                        "a start from " + core::text::write_number(p.lower) + " to " +
+                            core::text::write_number(p.upper));
   if (points.lag_s.size() != points.g.size() ||
       (!points.standard_error.empty() && points.standard_error.size() != points.g.size()))
     throw core::Error(core::ErrorKind::config, "points", std::to_string(points.g.size()),

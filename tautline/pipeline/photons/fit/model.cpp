@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/nearest_name.h"
 
 namespace tautline::pipeline::fit {
 
@@ -217,7 +218,13 @@ Model parse_model(std::string_view name) {
       model.shape = one.shape;
       return model;
     }
-  throw core::Error(core::ErrorKind::config, "model", std::string(name), model_names());
+  std::vector<std::string> known;
+  for (const auto& one : kNames)
+    for (const bool triplet : {false, true})
+      for (const bool afterpulsing : {false, true})
+        known.push_back(name_of({one.shape, triplet, afterpulsing}));
+  throw core::Error(core::ErrorKind::config, "model", std::string(name), model_names(),
+                    core::did_you_mean(name, known));
 }
 
 std::string name_of(const Model& model) {

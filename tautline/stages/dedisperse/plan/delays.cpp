@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #include "tautline/stages/dedisperse/plan/subband.h"
 
 namespace tautline::stages::dedisperse {
@@ -54,8 +55,8 @@ DelayPlan::DelayPlan(const Config& config) : config_(config) {
   const double highest = *std::max_element(f.begin(), f.end());
   reference_mhz_ = config_.reference_mhz == 0 ? highest : config_.reference_mhz;
   if (!(reference_mhz_ >= highest))
-    refuse("reference_mhz", std::to_string(reference_mhz_),
-           "the highest channel's " + std::to_string(highest) + " or more");
+    refuse("reference_mhz", core::text::write_number(reference_mhz_),
+           "the highest channel's " + core::text::write_number(highest) + " or more");
 
   std::vector<bool> ignored(channels(), false);
   for (const std::size_t k : config_.ignored_channels) ignored[k] = true;

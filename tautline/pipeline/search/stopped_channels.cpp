@@ -1,0 +1,126 @@
+// Single channels of a filterbank that stop, alone or together (docs/design/empty.md).
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "tautline/core/constant_run.h"
+#include "tautline/pipeline/search/empty_stretches.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// Values of a channel in a window that are compared before all of them are.
+constexpr std::size_t kProbes = 8;
+
+}  // namespace
+
+// Stops of wide_ in which the value of a third of the channels is less than before or behind: a bright pulse that is
+// clipped in as many channels is none.
+std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
+    const SpectraInTwoPlaces& spectra, std::uint64_t first, std::size_t total) {
+  std::vector<ChannelRun> stops;
+  if (wide_.repeats() == 0) return stops;
+  std::vector<core::ConstantRun> runs(channels_);                      // seen last
+  std::vector<std::uint8_t> falls(channels_, 0), added(channels_, 0);  // these runs
+  std::optional<const std::byte*> known_before, known_behind;          // beside all spectra
+  const auto run_falls = [&](std::size_t c, const core::ConstantRun& run) {
+    if (run.first == 0 && open_[c] != 0) return true;
+    if (run.first == 0 && !known_before)
+      known_before = first > 0 ? spectrum_at(first - 1, before_) : nullptr;
+    if (run.end == total && !known_behind) known_behind = spectrum_at(first + total, behind_);
+    const std::byte* before = run.first == 0 ? *known_before : spectra.at(run.first - 1);
+    const std::byte* behind = run.end == total ? *known_behind : spectra.at(run.end);
+    return formats::with_samples(
+        reader_.description().delivered, spectra.at(run.first), [&](const auto* values) {
+          using Values = decltype(values);
+          return (before != nullptr &&
+                  falls_from(reinterpret_cast<Values>(before)[c], values[c])) ||
+                 (behind != nullptr && falls_from(reinterpret_cast<Values>(behind)[c], values[c]));
+        });
+  };
+  for (std::size_t k = wide_.next_window(0, range_.first + first); k + wide_.repeats() < total;
+       k += wide_.every()) {
+    if (!wide_.stop_at(spectra, k)) continue;
+    std::size_t falling = 0, all = 0;
+    for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
+         c = next_set(wide_.stopped(), c + 1)) {
+      if (runs[c].end <= k) {
+        const auto equal = [&](std::size_t a, std::size_t b) {
+          return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
+                             value_bytes_) == 0;
+        };
+        runs[c] = core::run_around(equal, total, k, 0);
+        falls[c] = run_falls(c, runs[c]) ? 1 : 0;
+        added[c] = 0;
+      }
+      falling += falls[c];
+      ++all;
+    }
+    if (3 * falling < all) continue;
+    for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
+         c = next_set(wide_.stopped(), c + 1))
+      if (added[c] == 0) {
+        stops.push_back({c, runs[c]});
+        added[c] = 1;
+      }
+  }
+  return stops;
+}
+
+// Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead.
+std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<const std::byte> piece,
+                                                                  std::uint64_t first,
+                                                                  std::size_t total) {
+  const SpectraInTwoPlaces spectra{piece.data(), piece.size() / sample_bytes_, ahead_.data(),
+                                   sample_bytes_};
+  const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
+    return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
+                       value_bytes_) == 0;
+  };
+  std::vector<Stopped> stopped;
+  const auto add = [&](std::size_t c, const core::ConstantRun& run) {
+    const bool went_on = open_[c] != 0 && run.first == 0;
+    if (run.first < spectra.count)
+      stopped.push_back(
+          {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count});
+  };
+  const auto look = [&](std::size_t c, std::size_t k, bool common) {
+    const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
+                                      total, k, known_[c]);
+    known_[c] = run.end;
+    const bool went_on = open_[c] != 0 && run.first == 0;
+    if (went_on || common || run.repeats() >= channel_repeats_) add(c, run);
+  };
+  for (const auto& [c, run] : wide_stops(spectra, first, total)) add(c, run);
+  std::fill(known_.begin(), known_.end(), 0);
+  if (const std::size_t step = common_.repeats(); step > 0)
+    for (std::size_t k = common_.next_window(0, range_.first + first); k + step < total; k += step)
+      if (common_.stop_at(spectra, k))
+        for (std::size_t c = next_set(common_.stopped(), 0); c < channels_;
+             c = next_set(common_.stopped(), c + 1))
+          if (known_[c] <= k) look(c, k, true);
+  std::fill(known_.begin(), known_.end(), 0);
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (open_[c] != 0) look(c, 0, false);
+  const std::size_t step = (channel_repeats_ + 1) / 2;
+  for (std::size_t k = 0; k + step < total; k += step) {
+    std::fill(equal_.begin(), equal_.end(), 1);
+    keep_equal(spectra.at(k), spectra.at(k + step), value_bytes_, equal_);
+    for (std::size_t c = next_set(equal_, 0); c < channels_; c = next_set(equal_, c + 1)) {
+      if (left_out_[c] != 0 || known_[c] >= k + step) continue;
+      std::size_t probe = 1;
+      while (probe < kProbes && equal(c, k, k + step * probe / kProbes)) ++probe;
+      if (probe == kProbes) look(c, std::max(k, known_[c]), false);
+    }
+  }
+  // In order of time; some were found twice.
+  const auto place = [](const Stopped& run) { return std::pair(run.from, run.channel); };
+  std::ranges::sort(stopped, {}, place);
+  const auto twice = std::ranges::unique(stopped, {}, place);
+  stopped.erase(twice.begin(), twice.end());
+  return stopped;
+}
+
+}  // namespace tautline::pipeline
