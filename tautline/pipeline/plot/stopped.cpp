@@ -7,6 +7,22 @@
 
 namespace tautline::pipeline::plot {
 
+namespace {
+
+// Ranges that overlap, or touch, are one.
+void join(std::vector<std::pair<double, double>>& ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::pair<double, double>> joined;
+  for (const auto& range : ranges)
+    if (!joined.empty() && range.first <= joined.back().second)
+      joined.back().second = std::max(joined.back().second, range.second);
+    else
+      joined.push_back(range);
+  ranges = std::move(joined);
+}
+
+}  // namespace
+
 void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
                 std::vector<std::string>& notes) {
   constexpr std::size_t kNamed = 8;
@@ -17,12 +33,11 @@ void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
     if (stops.empty()) continue;
     names.push_back(line.name.empty() ? "the sensor" : line.name);
     for (const StepRange& stop : stops) {
-      const std::pair range{line.first + static_cast<double>(stop.first) * line.cell,
-                            line.first + static_cast<double>(stop.end) * line.cell};
-      if (std::find(panel.empty.begin(), panel.empty.end(), range) == panel.empty.end())
-        panel.empty.push_back(range);
+      panel.empty.emplace_back(line.first + static_cast<double>(stop.first) * line.cell,
+                               line.first + static_cast<double>(stop.end) * line.cell);
     }
   }
+  join(panel.empty);
   if (names.size() > kNamed) {
     const std::size_t more = names.size() - kNamed;
     names.resize(kNamed);

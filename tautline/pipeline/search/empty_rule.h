@@ -23,6 +23,8 @@ struct CommonRule {
 CommonRule common_rule(const formats::FilterbankDescription& description, std::size_t left_out);
 /// The same of a fifth of the channels, for shorter stops.
 CommonRule wide_rule(const formats::FilterbankDescription& description, std::size_t left_out);
+/// Spectra on either side of a window of the wide rule that its channels' values are compared with.
+inline constexpr std::size_t kBesideWide = 16;
 
 /// Repeats of a whole spectrum in a row that noise does not have, if `counting` channels count: two or more.
 std::size_t empty_repeats_of_spectra(const formats::FilterbankDescription& description,

@@ -27,8 +27,11 @@ std::size_t spectra_ahead(const formats::FilterbankDescription& description,
                           std::span<const std::size_t> left_out) {
   const bool each_channel = !description.time_series && description.channels > 1;
   if (!each_channel) return 1;
+  const std::size_t beside =
+      wide_rule(description, left_out.size()).repeats > 0 ? kBesideWide : 0;
   return empty_repeats_of_channel(description) + 1 +
-         sure_repeats_of_spectra(description, channels_counting(description, left_out.size()));
+         sure_repeats_of_spectra(description, channels_counting(description, left_out.size())) +
+         beside;
 }
 
 EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,

@@ -16,55 +16,77 @@ constexpr std::size_t kProbes = 8;
 
 }  // namespace
 
-// Stops of wide_ in which the value of a third of the channels is less than before or behind: a bright pulse that is
-// clipped in as many channels is none.
+// Stops of wide_ in which the value of a third of the channels is less than one shortly before or behind: a bright pulse
+// that is clipped in as many channels is none. What lies beside a window does not depend on the cut into pieces.
 std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
     const SpectraInTwoPlaces& spectra, std::uint64_t first, std::size_t total) {
   std::vector<ChannelRun> stops;
   if (wide_.repeats() == 0) return stops;
-  std::vector<core::ConstantRun> runs(channels_);                      // seen last
-  std::vector<std::uint8_t> falls(channels_, 0), added(channels_, 0);  // these runs
-  std::optional<const std::byte*> known_before, known_behind;          // beside all spectra
-  const auto run_falls = [&](std::size_t c, const core::ConstantRun& run) {
-    if (run.first == 0 && open_[c] != 0) return true;
-    if (run.first == 0 && !known_before)
-      known_before = first > 0 ? spectrum_at(first - 1, before_) : nullptr;
-    if (run.end == total && !known_behind) known_behind = spectrum_at(first + total, behind_);
-    const std::byte* before = run.first == 0 ? *known_before : spectra.at(run.first - 1);
-    const std::byte* behind = run.end == total ? *known_behind : spectra.at(run.end);
+  bool read = false;  // into before_ and behind_: the spectra beside all of these
+  std::size_t there_before = 0, there_behind = 0;
+  const auto read_beside = [&] {
+    if (read) return;
+    read = true;
+    before_.resize(kBesideWide * sample_bytes_);
+    behind_.resize(kBesideWide * sample_bytes_);
+    there_before = static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, first));
+    if (there_before > 0 && reader_.read_across(range_.first + first - there_before, there_before,
+                                                before_) != there_before)
+      there_before = 0;
+    const std::uint64_t end = std::min(range_.count, first + total);
+    there_behind = static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, range_.count - end));
+    if (there_behind > 0)
+      there_behind = reader_.read_across(range_.first + end, there_behind, behind_);
+  };
+  // From a piece's first spectrum; null if there is none.
+  const auto spectrum = [&](std::ptrdiff_t t) -> const std::byte* {
+    const auto count = static_cast<std::ptrdiff_t>(total);
+    if (t >= 0 && t < count) return spectra.at(static_cast<std::size_t>(t));
+    read_beside();
+    const auto before = static_cast<std::ptrdiff_t>(there_before),
+               behind = static_cast<std::ptrdiff_t>(there_behind),
+               bytes = static_cast<std::ptrdiff_t>(sample_bytes_);
+    if (t < 0) return t + before >= 0 ? before_.data() + (t + before) * bytes : nullptr;
+    return t - count < behind ? behind_.data() + (t - count) * bytes : nullptr;
+  };
+  const auto falls = [&](std::size_t c, std::size_t k) {
     return formats::with_samples(
-        reader_.description().delivered, spectra.at(run.first), [&](const auto* values) {
+        reader_.description().delivered, spectra.at(k), [&](const auto* values) {
           using Values = decltype(values);
-          return (before != nullptr &&
-                  falls_from(reinterpret_cast<Values>(before)[c], values[c])) ||
-                 (behind != nullptr && falls_from(reinterpret_cast<Values>(behind)[c], values[c]));
+          const auto less = [&](std::ptrdiff_t t) {
+            const std::byte* other = spectrum(t);
+            return other != nullptr && falls_from(reinterpret_cast<Values>(other)[c], values[c]);
+          };
+          const auto begin = static_cast<std::ptrdiff_t>(k),
+                     end = static_cast<std::ptrdiff_t>(k + wide_.repeats());
+          for (std::ptrdiff_t n = 1; n <= static_cast<std::ptrdiff_t>(kBesideWide); ++n)
+            if (less(begin - n) || less(end + n)) return true;
+          return false;
         });
   };
+  std::vector<std::size_t> ends(channels_, 0);  // of the runs found last
   for (std::size_t k = wide_.next_window(0, range_.first + first); k + wide_.repeats() < total;
        k += wide_.every()) {
     if (!wide_.stop_at(spectra, k)) continue;
-    std::size_t falling = 0, all = 0;
-    for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
-         c = next_set(wide_.stopped(), c + 1)) {
-      if (runs[c].end <= k) {
-        const auto equal = [&](std::size_t a, std::size_t b) {
-          return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
-                             value_bytes_) == 0;
-        };
-        runs[c] = core::run_around(equal, total, k, 0);
-        falls[c] = run_falls(c, runs[c]) ? 1 : 0;
-        added[c] = 0;
-      }
-      falling += falls[c];
-      ++all;
-    }
-    if (3 * falling < all) continue;
+    std::size_t falling = 0, all = 0, more = 0;
     for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
          c = next_set(wide_.stopped(), c + 1))
-      if (added[c] == 0) {
-        stops.push_back({c, runs[c]});
-        added[c] = 1;
-      }
+      ++all, more += ends[c] <= k ? 1 : 0;
+    if (more == 0) continue;
+    for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_ && 3 * falling < all;
+         c = next_set(wide_.stopped(), c + 1))
+      falling += falls(c, k) ? 1 : 0;
+    if (3 * falling < all) continue;
+    for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
+         c = next_set(wide_.stopped(), c + 1)) {
+      if (ends[c] > k) continue;
+      const auto equal = [&](std::size_t a, std::size_t b) {
+        return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
+                           value_bytes_) == 0;
+      };
+      stops.push_back({c, core::run_around(equal, total, k, 0)});
+      ends[c] = stops.back().run.end;
+    }
   }
   return stops;
 }
