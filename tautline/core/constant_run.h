@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <optional>
 
 namespace tautline::core {
@@ -12,18 +11,6 @@ namespace tautline::core {
 struct ConstantRun {
   std::size_t first = 0, end = 0;
   std::size_t repeats() const { return end - first - 1; }
-};
-
-/// `count` items of `bytes` each, `stride` bytes from one to the next.
-struct ItemSeries {
-  const std::byte* data = nullptr;
-  std::ptrdiff_t stride = 0;
-  std::size_t bytes = 0, count = 0;
-
-  const std::byte* at(std::size_t item) const {
-    return data + static_cast<std::ptrdiff_t>(item) * stride;
-  }
-  bool equal(std::size_t a, std::size_t b) const { return std::memcmp(at(a), at(b), bytes) == 0; }
 };
 
 /// The number of equal samples in a row that counts as empty: noise of `bits` bits (32: floats)
@@ -81,8 +68,5 @@ std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& a
   const auto every = [](std::size_t k) { return k; };
   return find_constant_run(equal, around, every, count, repeats, from);
 }
-/// The same for items that are compared byte for byte.
-std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
-                                             std::size_t from = 0);
 
 }  // namespace tautline::core

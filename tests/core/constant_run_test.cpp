@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "tests/support/seed.h"
@@ -13,10 +14,18 @@ namespace tautline::core {
 
 namespace {
 
+// `count` items of `bytes` each, `stride` bytes from one to the next.
+struct ItemSeries {
+  const std::uint8_t* data;
+  std::size_t stride, bytes, count;
+  bool equal(std::size_t a, std::size_t b) const {
+    return std::memcmp(data + a * stride, data + b * stride, bytes) == 0;
+  }
+};
+
 ItemSeries series_of(const std::vector<std::uint8_t>& items, std::size_t bytes,
                      std::size_t padding) {
-  return {reinterpret_cast<const std::byte*>(items.data()),
-          static_cast<std::ptrdiff_t>(bytes + padding), bytes, items.size() / (bytes + padding)};
+  return {items.data(), bytes + padding, bytes, items.size() / (bytes + padding)};
 }
 
 // The definition.
@@ -50,7 +59,9 @@ TEST(ConstantRun, IsTheFirstThatIsLongEnoughOrReachesTheEnd) {
     const ItemSeries series = series_of(items, bytes, padding);
     const std::size_t repeats = 1 + random() % 12, from = count == 0 ? 0 : random() % count;
     const auto expected = first_run(series, repeats, from);
-    const auto run = find_constant_run(series, repeats, from);
+    const auto equal = [&](std::size_t a, std::size_t b) { return series.equal(a, b); };
+    const auto around = [&](std::size_t k) { return run_around(equal, count, k, from); };
+    const auto run = find_constant_run(equal, around, count, repeats, from);
     ASSERT_EQ(run.has_value(), expected.has_value()) << turn;
     run && run->repeats() >= repeats ? ++found : ++none;
     if (!run) continue;

@@ -25,6 +25,31 @@ std::size_t keep_equal_as(const std::byte* a, const std::byte* b, std::span<std:
   return left;
 }
 
+// How many of `count` values are equal; in lanes, which compilers make vectors of.
+template <class Value>
+std::size_t count_equal_as(const std::byte* a, const std::byte* b, std::size_t count) {
+  constexpr std::size_t kLanes = 64 / sizeof(Value), kMostOfLane = 255;
+  const auto* x = reinterpret_cast<const Value*>(a);
+  const auto* y = reinterpret_cast<const Value*>(b);
+  std::size_t sum = 0, c = 0;
+  while (c + kLanes <= count) {
+    Value lanes[kLanes] = {};
+    for (std::size_t n = 0; n < kMostOfLane && c + kLanes <= count; ++n, c += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] = static_cast<Value>(lanes[lane] + (x[c + lane] == y[c + lane] ? 1 : 0));
+    for (const Value lane : lanes) sum += lane;
+  }
+  for (; c < count; ++c) sum += x[c] == y[c] ? 1 : 0;
+  return sum;
+}
+
+std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                        std::size_t count) {
+  if (value_bytes == 1) return count_equal_as<std::uint8_t>(a, b, count);
+  if (value_bytes == 2) return count_equal_as<std::uint16_t>(a, b, count);
+  return count_equal_as<std::uint32_t>(a, b, count);
+}
+
 }  // namespace
 
 std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
@@ -60,7 +85,17 @@ std::size_t CommonStops::next_window(std::size_t k, std::uint64_t position) cons
   return behind == 0 ? k : k + rule_.every - behind;
 }
 
+bool CommonStops::may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) const {
+  constexpr std::size_t kAhead = 32, kLine = 64;
+  if (const std::size_t later = k + rule_.repeats + kAhead; later < spectra.count)
+    for (std::size_t at = 0; at < spectra.sample_bytes; at += kLine)
+      __builtin_prefetch(spectra.at(later) + at);
+  return count_equal(spectra.at(k), spectra.at(k + rule_.repeats), value_bytes_,
+                     counting_.size()) >= rule_.channels;
+}
+
 bool CommonStops::stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) {
+  if (!may_stop_at(spectra, k)) return false;
   stopped_ = counting_;
   std::size_t left = 0;
   for (std::size_t t = k + rule_.repeats; t > k; --t) {

@@ -52,6 +52,9 @@ class CommonStops {
   std::size_t every() const { return rule_.every; }
   /// The first window that begins at spectrum k or later of spectra from `position` on.
   std::size_t next_window(std::size_t k, std::uint64_t position) const;
+  /// False of nearly all windows that begin at spectrum k and in which stop_at finds none. Fetches a later spectrum from
+  /// memory: processors do not guess which one comes next.
+  bool may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) const;
   /// Whether channels stop in the window that begins at spectrum k.
   bool stop_at(const SpectraInTwoPlaces& spectra, std::size_t k);
   /// [channel] 1 where the channel did not change in the last window of stop_at, if that was true.

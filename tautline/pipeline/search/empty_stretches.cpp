@@ -7,6 +7,7 @@
 
 #include "tautline/core/constant_run.h"
 #include "tautline/core/integers.h"
+#include "tautline/core/threads.h"
 #include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_rule.h"
@@ -21,14 +22,24 @@ constexpr std::uint64_t kNear = 64;
 // That channels which stop among the first samples are measured in.
 constexpr std::uint64_t kFirstPieces = 5;
 
+// Those that differ mostly do in the middle.
+bool equal_spectra(const std::byte* a, const std::byte* b, std::size_t bytes) {
+  std::uint64_t x = 0, y = 0;
+  if (bytes >= sizeof x) {
+    const std::size_t middle = (bytes - sizeof x) / 2;
+    std::memcpy(&x, a + middle, sizeof x);
+    std::memcpy(&y, b + middle, sizeof y);
+  }
+  return x == y && std::memcmp(a, b, bytes) == 0;
+}
+
 }  // namespace
 
 std::size_t spectra_ahead(const formats::FilterbankDescription& description,
                           std::span<const std::size_t> left_out) {
   const bool each_channel = !description.time_series && description.channels > 1;
   if (!each_channel) return 1;
-  const std::size_t beside =
-      wide_rule(description, left_out.size()).repeats > 0 ? kBesideWide : 0;
+  const std::size_t beside = wide_rule(description, left_out.size()).repeats > 0 ? kBesideWide : 0;
   return empty_repeats_of_channel(description) + 1 +
          sure_repeats_of_spectra(description, channels_counting(description, left_out.size())) +
          beside;
@@ -98,19 +109,61 @@ bool EmptyStretches::lost_beside(const std::byte* before, const std::byte* behin
   return 2 * count >= counting_ && (before != nullptr || behind != nullptr);
 }
 
-// The first run of equal spectra, not before `from`, that may be empty, or that reaches the end; `lost` is the run of
-// spectra like lost_ that was found last, or none at the end.
-std::optional<core::ConstantRun> EmptyStretches::next_run(core::ItemSeries spectra,
-                                                          std::size_t from,
+// By several threads: on hosts of GPUs reading and this bound a search.
+void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first,
+                          Marks& marks) const {
+  constexpr std::size_t kLeastBytes = std::size_t{256} << 10;  // of a thread
+  const std::size_t count = block.size() / sample_bytes_;
+  const SpectraInTwoPlaces spectra{block.data(), count, nullptr, sample_bytes_};
+  marks.same.assign(count, 0);
+  marks.lost.assign(count, 0);
+  marks.wide.assign(count, 0);
+  const bool wide = each_channel_ && wide_.repeats() > 0;
+  const auto mark_piece = [&](std::size_t, std::size_t begin, std::size_t end) {
+    std::size_t window = wide ? wide_.next_window(begin, range_.first + first) : count;
+    for (std::size_t t = begin; t < end; ++t) {
+      if (t > 0 && equal_spectra(spectra.at(t - 1), spectra.at(t), sample_bytes_))
+        marks.same[t] = 1;
+      if (!lost_.empty() && is_lost(spectra.at(t))) marks.lost[t] = 1;
+      if (t != window) continue;
+      window += wide_.every();
+      if (t + wide_.repeats() < count && wide_.may_stop_at(spectra, t)) marks.wide[t] = 1;
+    }
+  };
+  core::in_pieces(count, block.size() / kLeastBytes, mark_piece);
+}
+
+std::uint64_t EmptyStretches::repeated(std::size_t from, std::size_t end) const {
+  const auto at = [&](std::size_t t) {
+    return marks_.same.begin() + static_cast<std::ptrdiff_t>(t);
+  };
+  return from + 1 < end ? static_cast<std::uint64_t>(std::count(at(from + 1), at(end), 1)) : 0;
+}
+
+// The first run of equal spectra, not before `from`, that may be empty, or that reaches the end, even with the last
+// spectrum alone; `lost` is the run of spectra like lost_ that was found last, or none at the end.
+std::optional<core::ConstantRun> EmptyStretches::next_run(const Marks& marks, std::size_t from,
                                                           core::ConstantRun& lost) const {
-  if (!lost_.empty() && lost.end <= from) {
-    lost.first = from;
-    while (lost.first < spectra.count && !is_lost(spectra.at(lost.first))) ++lost.first;
-    lost.end = lost.first;
-    while (lost.end < spectra.count && is_lost(spectra.at(lost.end))) ++lost.end;
+  std::size_t count = marks.same.size();
+  const auto next = [&](const std::vector<std::uint8_t>& flags, std::size_t t, std::uint8_t flag) {
+    const auto end = flags.begin() + static_cast<std::ptrdiff_t>(count);
+    return static_cast<std::size_t>(
+        std::find(flags.begin() + static_cast<std::ptrdiff_t>(std::min(t, count)), end, flag) -
+        flags.begin());
+  };
+  if (lost.end <= from) {
+    lost.first = next(marks.lost, from, 1);
+    lost.end = next(marks.lost, lost.first, 0);
   }
-  if (lost.first < lost.end) spectra.count = lost.end;
-  return core::find_constant_run(spectra, spectra_repeats_, from);
+  if (lost.first < lost.end) count = lost.end;
+  if (count <= from) return std::nullopt;
+  for (std::size_t k = from;;) {
+    const std::size_t second = next(marks.same, k + 1, 1);
+    if (second == count) return core::ConstantRun{count - 1, count};
+    k = next(marks.same, second, 0);
+    const core::ConstantRun run{second - 1, k};
+    if (run.repeats() >= spectra_repeats_ || run.end == count) return run;
+  }
 }
 
 // Whether the spectra before or behind a run are repeated too, half as often or more: in a file of which each spectrum
@@ -163,13 +216,12 @@ bool EmptyStretches::holds_nothing(const std::byte* spectrum, const SampleRange&
 // block.
 std::size_t EmptyStretches::changing_ahead(std::uint64_t first) {
   const std::size_t there = read_ahead(first, ahead_.size() / sample_bytes_);
-  const core::ItemSeries spectra{ahead_.data(), static_cast<std::ptrdiff_t>(sample_bytes_),
-                                 sample_bytes_, there};
+  mark(std::span(ahead_).first(there * sample_bytes_), first, marks_ahead_);
   std::size_t from = 0;
   core::ConstantRun lost;
-  while (const auto run = next_run(spectra, from, lost)) {
-    if (holds_nothing(spectra.at(run->first), {first + run->first, run->end - run->first}, nullptr,
-                      nullptr))
+  while (const auto run = next_run(marks_ahead_, from, lost)) {
+    if (holds_nothing(ahead_.data() + run->first * sample_bytes_,
+                      {first + run->first, run->end - run->first}, nullptr, nullptr))
       return run->first;
     from = run->end;
   }
@@ -190,15 +242,16 @@ std::uint64_t EmptyStretches::end_of_run(std::span<const std::byte> spectrum, st
 
 std::optional<SampleRange> EmptyStretches::find(std::span<const std::byte> block,
                                                 std::uint64_t first, std::size_t from) {
-  const core::ItemSeries spectra{block.data(), static_cast<std::ptrdiff_t>(sample_bytes_),
-                                 sample_bytes_, block.size() / sample_bytes_};
+  const SpectraInTwoPlaces spectra{block.data(), block.size() / sample_bytes_, nullptr,
+                                   sample_bytes_};
   if (const SampleRange looked{first, spectra.count}; looked != looked_) {
     looked_ = looked;
+    mark(block, first, marks_);
     next_lost_ = {};
   }
   // Spectra of the block before `from` may have been filled in.
   for (const std::size_t given = from;;) {
-    const auto run = next_run(spectra, from, next_lost_);
+    const auto run = next_run(marks_, from, next_lost_);
     if (!run) return std::nullopt;
     std::uint64_t end = first + run->end;
     if (run->end == spectra.count)

@@ -34,6 +34,8 @@ class EmptyStretches {
   /// reach beyond the block. `block` begins at position `first`.
   std::optional<SampleRange> find(std::span<const std::byte> block, std::uint64_t first,
                                   std::size_t from);
+  /// How many spectra of that block equal the one before: of [from, end), beside the first of them.
+  std::uint64_t repeated(std::size_t from, std::size_t end) const;
   /// Replaces what single channels repeat in a piece of a block by means of these channels, or, with
   /// MissingTimes::noise, by noise where more than 1 / kShareWithMeans of the channels that count do. `ahead`: the
   /// samples behind the piece belong to it; false before a stretch. Returns how many values that were finite.
@@ -66,9 +68,15 @@ class EmptyStretches {
  private:
   bool holds_nothing(const std::byte* spectrum, const SampleRange& run, const std::byte* before,
                      const std::byte* behind);
+  // Of spectra in a row: [spectrum] whether it equals the one before; is like lost_; begins a window of wide_ in which
+  // enough channels are equal at both ends. The last one of a block alone, and only where the block has the whole window.
+  struct Marks {
+    std::vector<std::uint8_t> same, lost, wide;
+  };
+  void mark(std::span<const std::byte> spectra, std::uint64_t first, Marks& marks) const;
   bool is_lost(const std::byte* spectrum) const;
   bool lost_beside(const std::byte* before, const std::byte* behind) const;
-  std::optional<core::ConstantRun> next_run(core::ItemSeries spectra, std::size_t from,
+  std::optional<core::ConstantRun> next_run(const Marks& marks, std::size_t from,
                                             core::ConstantRun& lost) const;
   bool repeated_beside(const std::byte* spectrum, SampleRange run);
   const std::byte* spectrum_at(std::uint64_t position, std::vector<std::byte>& into);
@@ -91,6 +99,7 @@ class EmptyStretches {
     std::size_t channel;
     core::ConstantRun run;
   };
+  bool may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t first, std::size_t k) const;
   std::vector<ChannelRun> wide_stops(const SpectraInTwoPlaces& spectra, std::uint64_t first,
                                      std::size_t total);
   void measure_first(std::span<const Stopped> stopped, std::span<const std::byte> block,
@@ -122,7 +131,8 @@ class EmptyStretches {
   CommonStops common_, wide_;
   std::vector<std::byte> lost_;  // a spectrum that is empty by itself, or none
   SampleRange looked_{0, 0};     // the block that find() looked at last,
-  core::ConstantRun next_lost_;  // and what it found there
+  Marks marks_, marks_ahead_;    // and what it found there
+  core::ConstantRun next_lost_;
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_, not_finite_;     // [channel]
   std::vector<FilledRun> replaced_;

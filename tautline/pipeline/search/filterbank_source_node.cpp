@@ -208,16 +208,12 @@ std::uint64_t FilterbankSourceNode::goes_on(std::span<const std::byte> bytes, bo
 }
 
 // Where each spectrum stands twice, half of the samples are all that there is.
-void FilterbankSourceNode::count_repeated(std::span<const std::byte> spectra) {
+void FilterbankSourceNode::count_repeated(std::size_t from, std::size_t end) {
   const auto& description = stream_.description();
   const std::size_t left_out = stream_.left_out[part().beam].size();
-  if (!spectra_differ(description, channels_counting(description, left_out))) return;
-  const std::size_t sample_bytes = description.sample_bytes();
-  for (std::size_t at = sample_bytes; at < spectra.size(); at += sample_bytes) {
-    const std::byte* spectrum = spectra.data() + at;
-    if (std::memcmp(spectrum, spectrum - sample_bytes, sample_bytes) == 0) ++found_.repeated;
-    ++found_.compared;
-  }
+  if (from == end || !spectra_differ(description, channels_counting(description, left_out))) return;
+  found_.repeated += empty_->repeated(from, end);
+  found_.compared += end - from - 1;
 }
 
 // Gives a block from position done_ on, which advances. Returns the number of its times.
@@ -235,7 +231,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
     const auto from = static_cast<std::size_t>(done_ - first);
     const auto stretch = empty_->find(bytes, first, from);
     const std::uint64_t end = stretch ? stretch->first - first : samples;
-    if (counting) count_repeated(bytes.subspan(from * sample_bytes, (end - from) * sample_bytes));
+    if (counting) count_repeated(from, static_cast<std::size_t>(end));
     const std::uint64_t masked = empty_->mask_channels(
         bytes.subspan(from * sample_bytes, (end - from) * sample_bytes), done_, !stretch);
     filled_now_.insert(filled_now_.end(), empty_->replaced().begin(), empty_->replaced().end());

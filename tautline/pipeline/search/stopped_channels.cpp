@@ -16,6 +16,15 @@ constexpr std::size_t kProbes = 8;
 
 }  // namespace
 
+// Whether channels may stop in the window of wide_ that begins at spectrum k of a piece at position `first`.
+bool EmptyStretches::may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t first,
+                              std::size_t k) const {
+  const std::uint64_t place = first + k - looked_.first;
+  const bool marked = first >= looked_.first && k + wide_.repeats() < spectra.count &&
+                      place + wide_.repeats() < looked_.count;
+  return !marked || marks_.wide[static_cast<std::size_t>(place)] != 0;
+}
+
 // Stops of wide_ in which the value of a third of the channels is less than one shortly before or behind: a bright pulse
 // that is clipped in as many channels is none. What lies beside a window does not depend on the cut into pieces.
 std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
@@ -34,7 +43,8 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
                                                 before_) != there_before)
       there_before = 0;
     const std::uint64_t end = std::min(range_.count, first + total);
-    there_behind = static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, range_.count - end));
+    there_behind =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, range_.count - end));
     if (there_behind > 0)
       there_behind = reader_.read_across(range_.first + end, there_behind, behind_);
   };
@@ -67,7 +77,7 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
   std::vector<std::size_t> ends(channels_, 0);  // of the runs found last
   for (std::size_t k = wide_.next_window(0, range_.first + first); k + wide_.repeats() < total;
        k += wide_.every()) {
-    if (!wide_.stop_at(spectra, k)) continue;
+    if (!may_stop(spectra, first, k) || !wide_.stop_at(spectra, k)) continue;
     std::size_t falling = 0, all = 0, more = 0;
     for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
          c = next_set(wide_.stopped(), c + 1))
