@@ -68,7 +68,7 @@ TEST(StepsInside, OtherChangesAreNone) {
   std::uniform_real_distribution<double> uniform;
   const std::vector<std::pair<std::string, std::function<LevelOfTime()>>> kinds{
       {"noise", [] { return [](double) { return 1.0; }; }},
-      {"a small step", [] { return [](double x) { return x < 0.4 ? 1 : 1.08; }; }},
+      {"a small step", [] { return [](double x) { return x < 0.4 ? 1 : 1.06; }; }},
       {"a smaller step", [] { return [](double x) { return x < 0.4 ? 1 : 1.03; }; }},
       {"a drift", [] { return [](double x) { return 1 + 2 * x; }; }},
       {"settling",
