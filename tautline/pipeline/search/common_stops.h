@@ -52,8 +52,8 @@ class CommonStops {
   std::size_t every() const { return rule_.every; }
   /// The first window that begins at spectrum k or later of spectra from `position` on.
   std::size_t next_window(std::size_t k, std::uint64_t position) const;
-  /// False of nearly all windows that begin at spectrum k and in which stop_at finds none. Fetches a later spectrum from
-  /// memory: processors do not guess which one comes next.
+  /// A quick test of the window that begins at spectrum k: false where stop_at would be false, which is nearly always.
+  /// Prefetches the last spectrum of a later window: hardware does not predict such strides.
   bool may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) const;
   /// Whether channels stop in the window that begins at spectrum k.
   bool stop_at(const SpectraInTwoPlaces& spectra, std::size_t k);

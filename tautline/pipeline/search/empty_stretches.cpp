@@ -22,7 +22,7 @@ constexpr std::uint64_t kNear = 64;
 // That channels which stop among the first samples are measured in.
 constexpr std::uint64_t kFirstPieces = 5;
 
-// Those that differ mostly do in the middle.
+// Looks at the middle first: most spectra that differ differ there.
 bool equal_spectra(const std::byte* a, const std::byte* b, std::size_t bytes) {
   std::uint64_t x = 0, y = 0;
   if (bytes >= sizeof x) {
@@ -109,7 +109,7 @@ bool EmptyStretches::lost_beside(const std::byte* before, const std::byte* behin
   return 2 * count >= counting_ && (before != nullptr || behind != nullptr);
 }
 
-// By several threads: on hosts of GPUs reading and this bound a search.
+// By several threads, because reading and marking can bound a search on a GPU.
 void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first,
                           Marks& marks) const {
   constexpr std::size_t kLeastBytes = std::size_t{256} << 10;  // of a thread

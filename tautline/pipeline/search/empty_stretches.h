@@ -68,8 +68,8 @@ class EmptyStretches {
  private:
   bool holds_nothing(const std::byte* spectrum, const SampleRange& run, const std::byte* before,
                      const std::byte* behind);
-  // Of spectra in a row: [spectrum] whether it equals the one before; is like lost_; begins a window of wide_ in which
-  // enough channels are equal at both ends. The last one of a block alone, and only where the block has the whole window.
+  // [spectrum] of consecutive spectra: whether it equals the spectrum before it; whether it equals lost_; whether a window
+  // of wide_ begins with it that lies within these spectra, and at whose two ends enough channels have equal values.
   struct Marks {
     std::vector<std::uint8_t> same, lost, wide;
   };

@@ -1,7 +1,6 @@
 // Single channels of a filterbank that stop, alone or together (docs/design/empty.md).
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "tautline/core/constant_run.h"
