@@ -110,15 +110,15 @@ bool EmptyStretches::lost_beside(const std::byte* before, const std::byte* behin
 }
 
 // By several threads, because reading and marking can bound a search on a GPU.
-void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first,
+void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first, bool windows,
                           Marks& marks) const {
   constexpr std::size_t kLeastBytes = std::size_t{256} << 10;  // of a thread
   const std::size_t count = block.size() / sample_bytes_;
   const SpectraInTwoPlaces spectra{block.data(), count, nullptr, sample_bytes_};
   marks.same.assign(count, 0);
   marks.lost.assign(count, 0);
-  marks.wide.assign(count, 0);
-  const bool wide = each_channel_ && wide_.repeats() > 0;
+  const bool wide = windows && each_channel_ && wide_.repeats() > 0;
+  marks.wide.assign(wide ? count : 0, 0);
   const auto mark_piece = [&](std::size_t, std::size_t begin, std::size_t end) {
     std::size_t window = wide ? wide_.next_window(begin, range_.first + first) : count;
     for (std::size_t t = begin; t < end; ++t) {
@@ -216,7 +216,7 @@ bool EmptyStretches::holds_nothing(const std::byte* spectrum, const SampleRange&
 // block.
 std::size_t EmptyStretches::changing_ahead(std::uint64_t first) {
   const std::size_t there = read_ahead(first, ahead_.size() / sample_bytes_);
-  mark(std::span(ahead_).first(there * sample_bytes_), first, marks_ahead_);
+  mark(std::span(ahead_).first(there * sample_bytes_), first, false, marks_ahead_);
   std::size_t from = 0;
   core::ConstantRun lost;
   while (const auto run = next_run(marks_ahead_, from, lost)) {
@@ -246,7 +246,7 @@ std::optional<SampleRange> EmptyStretches::find(std::span<const std::byte> block
                                    sample_bytes_};
   if (const SampleRange looked{first, spectra.count}; looked != looked_) {
     looked_ = looked;
-    mark(block, first, marks_);
+    mark(block, first, true, marks_);
     next_lost_ = {};
   }
   // Spectra of the block before `from` may have been filled in.

@@ -73,7 +73,8 @@ class EmptyStretches {
   struct Marks {
     std::vector<std::uint8_t> same, lost, wide;
   };
-  void mark(std::span<const std::byte> spectra, std::uint64_t first, Marks& marks) const;
+  void mark(std::span<const std::byte> spectra, std::uint64_t first, bool windows,
+            Marks& marks) const;
   bool is_lost(const std::byte* spectrum) const;
   bool lost_beside(const std::byte* before, const std::byte* behind) const;
   std::optional<core::ConstantRun> next_run(const Marks& marks, std::size_t from,
