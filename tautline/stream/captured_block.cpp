@@ -1,7 +1,5 @@
 // The validity of a captured block's samples.
-#include <algorithm>
-#include <bit>
-
+#include "tautline/core/next_bit.h"
 #include "tautline/stream/capture.h"
 
 namespace tautline::stream {
@@ -10,17 +8,6 @@ namespace {
 
 using formats::packets::AxisName;
 using formats::packets::Box;
-
-// The first bit from `from` on that is `wanted`, or `end`: 64 at a time.
-std::size_t next_bit(const std::uint64_t* row, std::size_t from, std::size_t end, bool wanted) {
-  while (from < end) {
-    const std::uint64_t word = wanted ? row[from / 64] : ~row[from / 64];
-    const std::uint64_t left = word >> from % 64;
-    if (left != 0) return std::min(end, from + static_cast<std::size_t>(std::countr_zero(left)));
-    from += 64 - from % 64;
-  }
-  return end;
-}
 
 }  // namespace
 
@@ -73,8 +60,8 @@ void CapturedBlock::invalid_spans(std::vector<core::InvalidSpan>& spans) const {
   for (std::size_t input = 0; input < mask.rows(); ++input) {
     const std::uint64_t* const row = mask.row(input);
     for (std::size_t end = 0; end < samples;) {
-      const std::size_t begin = next_bit(row, end, samples, false);
-      end = next_bit(row, begin, samples, true);
+      const std::size_t begin = core::next_bit(row, end, samples, false);
+      end = core::next_bit(row, begin, samples, true);
       if (begin < end) spans.push_back({input, begin, end - begin});
     }
   }

@@ -3,11 +3,16 @@
 #include <algorithm>
 
 #include "tautline/core/constant_run.h"
+#include "tautline/core/next_bit.h"
 #include "tautline/stream/input_samples.h"
 
 namespace tautline::stream {
 
 namespace {
+
+// Reading waits for memory: it is fetched while rows before are looked at. Of the next row it may be here already, where
+// polarisations alternate.
+constexpr std::size_t kFetchedRows = 2;
 
 void apply(const std::vector<core::InvalidSpan>& spans, std::size_t channels, std::size_t inputs,
            core::ValidityMask& mask) {
@@ -33,18 +38,14 @@ class EmptyChannelFinder::Row {
   std::size_t end() const { return end_; }
   std::uint64_t value(std::size_t t) const { return samples_.value(t, channel_); }
   bool finite(std::uint64_t value) const { return samples_.finite(value); }
-  bool valid(std::size_t t) const {
-    return valid_ == nullptr || (valid_[t / 64] >> t % 64 & 1) != 0;
-  }
+  void fetch(std::size_t t) const { samples_.fetch(t, channel_); }
   // The first valid time from `t` on, or end().
   std::size_t next(std::size_t t) const {
-    while (t < end_ && !valid(t)) ++t;
-    return t;
+    return valid_ == nullptr ? std::min(t, end_) : core::next_bit(valid_, t, end_, true);
   }
   // The last valid time up to `t`; there is one.
   std::size_t last(std::size_t t) const {
-    while (!valid(t)) --t;
-    return t;
+    return valid_ == nullptr ? t : core::last_set_bit(valid_, t);
   }
 
  private:
@@ -63,7 +64,7 @@ EmptyChannelFinder::EmptyChannelFinder(const core::VoltageDescription& descripti
 
 // A run of more than n samples that begins at t or later covers t + n or begins after it: where the samples before
 // t + n that equal it do not reach t, the run begins behind the one that differs.
-void EmptyChannelFinder::look_at(const Row& row, std::size_t number) {
+void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t number) {
   OpenRun& open = open_[number];
   const auto follow = [&](std::size_t t) {
     std::size_t from = row.end(), end = t;
@@ -81,6 +82,7 @@ void EmptyChannelFinder::look_at(const Row& row, std::size_t number) {
   if (open.samples > 0) t = follow(t);
   while (t < row.end()) {
     const std::size_t far = row.last(std::min(t + repeats_, row.end() - 1));
+    later.fetch(far);
     std::size_t first = far, count = 1;
     const std::uint64_t value = row.value(far);
     while (first > t) {
@@ -106,14 +108,15 @@ void EmptyChannelFinder::look(const core::RawBlock& block, core::ValidityMask& v
     apply(block.invalid, 1, inputs_, of_inputs_);
   }
   empty_.clear();
-  for (std::size_t c = 0; c < channels_; ++c)
-    for (std::size_t i = 0; i < inputs_; ++i) {
-      const std::size_t number = c * inputs_ + i;
-      const std::uint64_t* mask = by_channel ? valid.row(number)
-                                  : whole    ? nullptr
-                                             : of_inputs_.row(i);
-      look_at(Row(block, c, i, mask), number);
-    }
+  const auto row = [&](std::size_t number) {
+    const std::uint64_t* mask = by_channel ? valid.row(number)
+                                : whole    ? nullptr
+                                           : of_inputs_.row(number % inputs_);
+    return Row(block, number / inputs_, number % inputs_, mask);
+  };
+  const std::size_t rows = channels_ * inputs_;
+  for (std::size_t number = 0; number < rows; ++number)
+    look_at(row(number), row(std::min(number + kFetchedRows, rows - 1)), number);
   if (empty_.empty()) return;
   if (!by_channel) {
     valid = core::ValidityMask(channels_ * inputs_, block.samples);

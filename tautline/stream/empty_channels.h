@@ -42,7 +42,8 @@ class EmptyChannelFinder {
   };
   class Row;
 
-  void look_at(const Row& row, std::size_t number);
+  /// `later`: a row that is looked at in the same places soon.
+  void look_at(const Row& row, const Row& later, std::size_t number);
 
   std::size_t inputs_, channels_, repeats_;
   std::vector<OpenRun> open_;             // [channel x input]

@@ -45,11 +45,17 @@ core::Instant OutputBlocks::segment_start(const CapturedBlock& captured) {
 }
 
 void OutputBlocks::commit(const CapturedBlock& captured) {
-  fill(captured);
-  if (!shared_) return outputs_->commit(port_);
+  engine::Block& block = fill(captured);
+  if (!shared_) return hand_on(block);
   const std::lock_guard lock(mutex_);
-  ++filled_;
+  filled_.push_back(&block);
   asked_.notify_one();
+}
+
+// The search for channels that stop is not on the path of the threads that receive.
+void OutputBlocks::hand_on(engine::Block& block) {
+  if (empty_ != nullptr) empty_->look(block.payload_of<core::RawBlock>(), block.valid);
+  outputs_->commit(port_);
 }
 
 void OutputBlocks::share(std::size_t open_blocks) {
@@ -60,11 +66,12 @@ void OutputBlocks::share(std::size_t open_blocks) {
 
 bool OutputBlocks::serve() {
   std::unique_lock lock(mutex_);
-  if (filled_ > 0) {
-    --filled_;
+  if (!filled_.empty()) {
+    engine::Block& block = *filled_.front();
+    filled_.pop_front();
     lock.unlock();
     --in_use_;
-    outputs_->commit(port_);
+    hand_on(block);
     return true;
   }
   if (!wants_block()) return false;
@@ -79,7 +86,7 @@ bool OutputBlocks::serve() {
 
 void OutputBlocks::wait(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  asked_.wait_for(lock, most, [&] { return filled_ > 0 || wants_block(); });
+  asked_.wait_for(lock, most, [&] { return !filled_.empty() || wants_block(); });
 }
 
 void OutputBlocks::end() {
@@ -90,10 +97,10 @@ void OutputBlocks::end() {
 
 void OutputBlocks::alone() {
   shared_ = false;
-  for (; filled_ > 0; --filled_) outputs_->commit(port_);
+  for (; !filled_.empty(); filled_.pop_front()) hand_on(*filled_.front());
 }
 
-void OutputBlocks::fill(const CapturedBlock& captured) {
+engine::Block& OutputBlocks::fill(const CapturedBlock& captured) {
   engine::Block& block = *begun_.front();
   begun_.pop_front();
   block.segment = captured.segment;
@@ -112,7 +119,7 @@ void OutputBlocks::fill(const CapturedBlock& captured) {
     block.valid = {};
   else
     captured.validity(false, block.valid);
-  if (empty_ != nullptr) empty_->look(raw, block.valid);
+  return block;
 }
 
 }  // namespace tautline::stream

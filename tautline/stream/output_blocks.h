@@ -47,7 +47,6 @@ struct OutputEnded {};
 /// An engine's outputs are used on the thread of their node. Where other threads place packets (share()), they begin
 /// and commit blocks here, one at a time; the node's thread begins blocks ahead of them and hands on the committed ones
 /// (serve()).
-/// (serve()).
 class OutputBlocks final : public BlockStore {
  public:
   /// Blocks that are begun ahead of demand: they may be open beside those of the capture.
@@ -82,7 +81,8 @@ class OutputBlocks final : public BlockStore {
 
  private:
   engine::Block& next_block();
-  void fill(const CapturedBlock& block);
+  engine::Block& fill(const CapturedBlock& block);
+  void hand_on(engine::Block& block);
   bool wants_block() const { return ready_.size() < kAhead && in_use_ < most_in_use_; }
 
   SegmentClock clock_;
@@ -99,7 +99,7 @@ class OutputBlocks final : public BlockStore {
   std::mutex mutex_;                          // guards the members below
   std::condition_variable asked_, given_;
   std::deque<engine::Block*> ready_;
-  std::size_t filled_ = 0;  // blocks to hand on
+  std::deque<engine::Block*> filled_;  // to hand on
   bool ended_ = false;
 };
 

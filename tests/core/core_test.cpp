@@ -8,6 +8,7 @@
 #include "tautline/core/complex_int.h"
 #include "tautline/core/error.h"
 #include "tautline/core/half.h"
+#include "tautline/core/next_bit.h"
 #include "tautline/core/random_bits.h"
 #include "tautline/core/requantise.h"
 #include "tautline/core/sample_decode.h"
@@ -153,6 +154,26 @@ TEST(Validity, CountsAndRangesAgreeWithPlainLoops) {
       EXPECT_EQ(mask.valid(0, t), plain[t]);
     }
     EXPECT_EQ(mask.count(), total);
+  }
+}
+
+TEST(Validity, NextAndLastBitsAgreeWithPlainLoops) {
+  auto random = tests::generator();
+  for (int trial = 0; trial < 200; ++trial) {
+    std::uint64_t row[4];  // runs of a few bits, or of more than a word
+    for (std::uint64_t& word : row) word = random() % 3 == 0 ? 0 : random() & random();
+    const auto bit = [&](std::size_t k) { return (row[k / 64] >> (k % 64) & 1) != 0; };
+    const std::size_t from = random() % 256, end = random() % 257;
+    for (const bool wanted : {false, true}) {
+      std::size_t next = from;
+      while (next < end && bit(next) != wanted) ++next;
+      EXPECT_EQ(next_bit(row, from, end, wanted), from < end ? next : end);
+    }
+    const std::size_t first = random() % (from + 1);
+    row[first / 64] |= std::uint64_t{1} << first % 64;
+    std::size_t last = from;
+    while (!bit(last)) --last;
+    EXPECT_EQ(last_set_bit(row, from), last);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace tautline::pipeline {
 
@@ -47,8 +49,19 @@ std::vector<double> counts_beside(const CountsOfSteps& run, std::span<const BinR
   return counts;
 }
 
-// Whether chance does not leave `number` stretches, each as long as `shortest`, without a count.
-bool beyond_chance(const CountsOfSteps& run, std::span<const BinRange> stops, double shortest) {
+// Whether chance does not leave stretches as many as `stops`, each as long as `shortest`, without a count.
+bool beyond_chance(const CountsOfSteps& run, std::vector<BinRange> stops, double shortest) {
+  const auto needed = [&](double independent) {
+    // A stretch is empty with probability exp(-independent) at each of so many places.
+    const double places =
+        static_cast<double>(run.counted.bins()) / shortest * std::max(1.0, independent);
+    return kMargin * (std::log(places) - std::log(kChance) / static_cast<double>(stops.size()));
+  };
+  // The quietest part of the rest has the mean of it at most, or twice that where steps without much rest are left out.
+  const double total = std::accumulate(run.counts.begin(), run.counts.end(), 0.0);
+  const auto rest = static_cast<double>(run.counted.bins() - sum_inside(stops, run.counted));
+  if (2 * total * shortest < needed(0) * rest) return false;
+  sort_by_time(stops);
   const std::vector<double> counts = counts_beside(run, stops);
   const auto step = static_cast<double>(run.step);
   double independent = 0, quietest = 0;
@@ -66,12 +79,7 @@ bool beyond_chance(const CountsOfSteps& run, std::span<const BinRange> stops, do
     independent = length == 1 ? here : std::min(independent, here);
     quietest = parts * *std::min_element(windows.begin(), windows.end());
   }
-  // A stretch is empty with probability exp(-independent) at each of so many places.
-  const double places =
-      static_cast<double>(run.counted.bins()) / shortest * std::max(1.0, independent);
-  const double needed =
-      kMargin * (std::log(places) - std::log(kChance) / static_cast<double>(stops.size()));
-  return std::min(independent, quietest) >= needed;
+  return std::min(independent, quietest) >= needed(independent);
 }
 
 // Of `shortest_s` or more; `by_length`: gaps outside of known stops, the longest first.
@@ -84,22 +92,21 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
     if (kLongerThanRest * next > shortest ||
         static_cast<double>(shortest) * run.unit_s < shortest_s)
       continue;
-    RepeatedStops found{{by_length.begin(), by_length.begin() + static_cast<std::ptrdiff_t>(most)},
-                        false};
-    std::vector<BinRange> all = found.stops;
-    all.insert(all.end(), known.begin(), known.end());
-    sort_by_time(all);
-    sort_by_time(found.stops);
-    if (2 * sum_inside(found.stops, run.counted) >
+    const std::span longest_ones = std::span(by_length).first(most);
+    if (2 * sum_inside(longest_ones, run.counted) >
         run.counted.bins() - sum_inside(known, run.counted))
       continue;
+    std::vector<BinRange> all(longest_ones.begin(), longest_ones.end());
+    all.insert(all.end(), known.begin(), known.end());
     const auto longest = static_cast<double>(by_length.front().bins());
     const bool alike =
         most >= kFewestAlike && shortest >= kFewestBinsAlike &&
         longest <= kAlike * static_cast<double>(shortest) + static_cast<double>(kRounding);
-    const bool likely = !beyond_chance(run, all, static_cast<double>(shortest));
+    const bool likely = !beyond_chance(run, std::move(all), static_cast<double>(shortest));
     // However the light flickers, chance does not make them of one length.
     if (likely && !alike) continue;
+    RepeatedStops found{{longest_ones.begin(), longest_ones.end()}, false};
+    sort_by_time(found.stops);
     const double seconds = static_cast<double>(shortest) * run.unit_s;
     found.certain = !likely && seconds >= kShortestCertainStop_s &&
                     (alike || beyond_darkness(seconds, run.sensors));

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/next_bit.h"
 #include "tautline/pipeline/time_writing.h"
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 
@@ -18,23 +18,13 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// The first sample from `first` on that is valid, or that is not; the end where there is none.
-std::size_t next_sample(const core::ValidityMask& mask, std::size_t row, std::size_t first,
-                        bool valid) {
-  while (first < mask.samples()) {
-    const std::uint64_t word = mask.row(row)[first / 64];
-    if (const std::uint64_t rest = (valid ? word : ~word) >> (first % 64); rest != 0)
-      return std::min(mask.samples(), first + static_cast<std::size_t>(std::countr_zero(rest)));
-    first = (first / 64 + 1) * 64;
-  }
-  return mask.samples();
-}
-
 // Calls found(first, end) for each run of invalid samples of a row.
 template <class Found>
 void each_invalid_run(const core::ValidityMask& mask, std::size_t row, const Found& found) {
-  for (std::size_t end = 0, first; (first = next_sample(mask, row, end, false)) < mask.samples();) {
-    end = next_sample(mask, row, first, true);
+  const std::uint64_t* const bits = mask.row(row);
+  const std::size_t samples = mask.samples();
+  for (std::size_t end = 0, first; (first = core::next_bit(bits, end, samples, false)) < samples;) {
+    end = core::next_bit(bits, first, samples, true);
     found(first, end);
   }
 }

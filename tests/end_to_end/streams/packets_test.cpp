@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tautline/core/constant_run.h"
 #include "tautline/formats/dada/dada.h"
@@ -268,10 +269,12 @@ TEST_F(LivePackets, OfAChannelThatNeverChangesAreInvalidFromThenOn) {
   const FileVisibilities whole = from_files();
   const auto repeats = static_cast<std::int64_t>(core::repeats_of_nothing(
       1, kFEngines.rate_hz * static_cast<double>(kFEngines.channels * kInputs)));
-  for (const bool keep : {false, true}) {
+  for (const auto& [keep, threads] : {std::pair(false, "1"), {false, "3"}, {true, "1"}}) {
+    SCOPED_TRACE(threads);
     const Outcome outcome =
         run_and_send({"--layout", "meerkat-f", "--rate", "1"}, 1,
-                     {"packets.keep_constant=" + std::string(keep ? "true" : "false")});
+                     {"packets.keep_constant=" + std::string(keep ? "true" : "false"),
+                      "packets.threads=" + std::string(threads)});
     ASSERT_EQ(outcome.status, kDone);
     EXPECT_EQ(outcome.counters.at("empty_values"),
               keep ? 0 : static_cast<std::int64_t>(kFEngines.samples) - repeats);
