@@ -224,15 +224,19 @@ void LevelWatch::look_at(const core::RawBlock& block, const Part& part, const st
   const bool by_time = layout.time_stride_bits >=
                        std::max(layout.antenna_stride_bits, layout.polarisation_stride_bits);
   const std::size_t together = by_time ? kTogether : 1;
-  for (std::size_t first = 0; first < inputs; first += together) {
-    const std::size_t some = std::min(together, inputs - first);
-    std::array<std::size_t, kTogether> bit_of{}, counts{};
-    for (std::size_t i = 0; i < some; ++i) bit_of[i] = first_bit_of(layout, first + i);
-    for (std::size_t c = 0; c < layout.channels; c += channel_step_) {
-      counts.fill(0);
+  for (std::size_t c = 0; c < layout.channels; c += channel_step_) {
+    const bool fetches = by_time && c + channel_step_ < layout.channels;
+    for (std::size_t first = 0; first < inputs; first += together) {
+      const std::size_t some = std::min(together, inputs - first);
+      std::array<std::size_t, kTogether> bit_of{}, counts{};
+      for (std::size_t i = 0; i < some; ++i) bit_of[i] = first_bit_of(layout, first + i);
       for (std::size_t t = 0; t < part.times; ++t) {
         const std::size_t at =
             (part.first + t) * layout.time_stride_bits + c * layout.channel_stride_bits;
+        // The times are far apart where there are many channels: the next channel's samples are fetched meanwhile.
+        if (fetches)
+          __builtin_prefetch(bytes +
+                             (bit_of[0] + at + channel_step_ * layout.channel_stride_bits) / 8);
         for (std::size_t i = 0; i < some; ++i) {
           if (valid != nullptr && (valid[first + i] >> t & 1) == 0) continue;
           std::int16_t* to = values[i].data() + counts[i];
