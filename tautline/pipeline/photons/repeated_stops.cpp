@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace tautline::pipeline {
 
@@ -74,16 +75,39 @@ bool beyond_chance(const CountsOfSteps& run, std::span<const BinRange> stops, do
   return std::min(independent, quietest) >= needed;
 }
 
+// Whether the first `most` stand out from the rest: the length of the shortest of them, or none.
+std::optional<std::uint64_t> outstanding(const std::vector<BinRange>& by_length, std::size_t most,
+                                         const LongestGaps& gaps, double unit_s,
+                                         double shortest_s) {
+  const std::uint64_t shortest = by_length[most - 1].bins();
+  const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
+  if (kLongerThanRest * next > shortest || static_cast<double>(shortest) * unit_s < shortest_s)
+    return std::nullopt;
+  return shortest;
+}
+
+// The gaps between the first count and the last that are in no known stop, the longest first.
+std::vector<BinRange> longest_first(const BinRange& counted, const LongestGaps& gaps,
+                                    std::span<const BinRange> known) {
+  std::vector<BinRange> by_length;
+  for (const BinRange& gap : gaps.gaps())
+    if (gap.first > counted.first && gap.end < counted.end &&
+        std::none_of(known.begin(), known.end(),
+                     [&](const BinRange& one) { return overlap(one, gap); }))
+      by_length.push_back(gap);
+  std::sort(by_length.begin(), by_length.end(),
+            [](const BinRange& a, const BinRange& b) { return a.bins() > b.bins(); });
+  return by_length;
+}
+
 // Of `shortest_s` or more; `by_length`: gaps outside of known stops, the longest first.
 RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortest_s,
                           const CountsOfSteps& run, const LongestGaps& gaps,
                           std::span<const BinRange> known) {
   for (std::size_t most = by_length.size(); most >= kFewestStops; --most) {
-    const std::uint64_t shortest = by_length[most - 1].bins();
-    const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
-    if (kLongerThanRest * next > shortest ||
-        static_cast<double>(shortest) * run.unit_s < shortest_s)
-      continue;
+    const auto found_shortest = outstanding(by_length, most, gaps, run.unit_s, shortest_s);
+    if (!found_shortest) continue;
+    const std::uint64_t shortest = *found_shortest;
     RepeatedStops found{{by_length.begin(), by_length.begin() + static_cast<std::ptrdiff_t>(most)},
                         false};
     std::vector<BinRange> all = found.stops;
@@ -100,6 +124,7 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
     const bool likely = !beyond_chance(run, all, static_cast<double>(shortest));
     // However the light flickers, chance does not make them of one length.
     if (likely && !alike) continue;
+    found.alike = alike;
     const double seconds = static_cast<double>(shortest) * run.unit_s;
     found.certain = !likely && seconds >= kShortestCertainStop_s &&
                     (alike || beyond_darkness(seconds, run.sensors));
@@ -126,17 +151,18 @@ std::uint64_t least_gap(double unit_s) {
 
 RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
                              std::span<const BinRange> known) {
-  std::vector<BinRange> by_length;
-  for (const BinRange& gap : gaps.gaps())
-    if (gap.first > run.counted.first && gap.end < run.counted.end &&
-        std::none_of(known.begin(), known.end(),
-                     [&](const BinRange& one) { return overlap(one, gap); }))
-      by_length.push_back(gap);
-  std::sort(by_length.begin(), by_length.end(),
-            [](const BinRange& a, const BinRange& b) { return a.bins() > b.bins(); });
+  const std::vector<BinRange> by_length = longest_first(run.counted, gaps, known);
   RepeatedStops found = stops_among(by_length, kShortestCertainStop_s, run, gaps, known);
   if (!found.stops.empty()) return found;
   return stops_among(by_length, kShortestRepeatedStop_s, run, gaps, known);
+}
+
+bool may_be_repeated(const BinRange& counted, double unit_s, const LongestGaps& gaps,
+                     std::span<const BinRange> known) {
+  const std::vector<BinRange> by_length = longest_first(counted, gaps, known);
+  for (std::size_t most = by_length.size(); most >= kFewestStops; --most)
+    if (outstanding(by_length, most, gaps, unit_s, kShortestRepeatedStop_s)) return true;
+  return false;
 }
 
 }  // namespace tautline::pipeline
