@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <limits>
 #include <random>
+#include <sstream>
+#include <string>
+#include <utility>
 
 #include "tautline/formats/spc/spc.h"
 #include "tests/end_to_end/command_test.h"
@@ -308,6 +311,45 @@ TEST_F(BadPhotons, StopsAreSaidOfTheCurvesToo) {
       EXPECT_NE(table.find("# 0 good, "), std::string::npos) << table;
       EXPECT_EQ(fitted.status, kDamaged);
     }
+#endif
+  }
+}
+
+// One of two sensors, again and again: fits of its curve, and of that of both, are not "ok", from whatever file.
+TEST_F(BadPhotons, StopsOfOneSensorAreSaidOfTheCurvesToo) {
+  auto random = generator();
+  std::poisson_distribution<int> draw(3);
+  const std::size_t phase = random() % 1000;
+  std::string counts;
+  for (std::size_t k = 0; k < 200'000; ++k)
+    counts += static_cast<char>(k % 2 == 1 && (k / 2 + phase) % 2000 < 100 ? 0 : draw(random));
+  write_file(scratch / "x.u8", counts);
+  std::vector<std::pair<std::string, std::string>> outputs{
+      {"x.csv", "0x1"}, {"x.table.csv", "1x1"}, {"x.zip", "0x0,1x1"}};
+#ifdef TAUTLINE_HDF5
+  outputs.emplace_back("x.h5", "0x0,1x1");
+#endif
+  const std::string dark = "counts stop, or never change: sensor 1 ";
+  for (const auto& [name, pairs] : outputs) {
+    const CommandResult made =
+        run({"autocorrelate", scratch / "x.u8", "-o", scratch / name, "--dtype", "u8", "--sensors",
+             "2", "--pairs", pairs, "--bin", "1e-3", "--lags", "standard", "--levels", "6"});
+    expect_said(made, kDone, dark);
+    const CommandResult seen = run({"inspect", scratch / name});
+    EXPECT_NE(seen.out.find(dark), std::string::npos) << seen.out;
+#ifdef TAUTLINE_FIT
+    const CommandResult fitted =
+        run({"fit", scratch / name, "-o", scratch / "fit.csv", "--model", "3d", "--overwrite"});
+    EXPECT_NE(fitted.err.find(dark), std::string::npos) << fitted.err;
+    std::istringstream lines(read_file(scratch / "fit.csv"));
+    std::size_t doubted = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with('#') || line.starts_with("sensor")) continue;
+      const bool stops = line.find("counts stop, which bends the curve") != std::string::npos;
+      EXPECT_EQ(stops, line.find("sensor 1") != std::string::npos) << name << ": " << line;
+      doubted += stops ? 1 : 0;
+    }
+    EXPECT_EQ(doubted, 1u) << name;
 #endif
   }
 }

@@ -227,7 +227,7 @@ PhotonSurvey PhotonBinner::survey(std::span<const std::uint16_t> chosen, PhotonS
     if (!survey.detectors.empty()) survey.ticks = survey.clock_ticks = known->last_time + 1;
     for (std::size_t d = 0; d < known->detectors.size(); ++d)
       if (chosen.empty() || std::ranges::find(chosen, known->detectors[d].channel) != chosen.end())
-        steps.add_all(known->times[d]);
+        steps.add_all(known->times[d], known->detectors[d].channel);
     return survey;
   }
   std::vector<std::uint64_t> all(kChannels), gated(kChannels);
@@ -241,7 +241,7 @@ PhotonSurvey PhotonBinner::survey(std::span<const std::uint16_t> chosen, PhotonS
       ++all[photon.channel];
       const bool kept = photon.microtime >= gate_low_ && photon.microtime < gate_high_;
       gated[photon.channel] += kept;
-      if (kept && is_chosen[photon.channel] != 0) steps.add(photon.time);
+      if (kept && is_chosen[photon.channel] != 0) steps.add(photon.time, photon.channel);
     }
   const std::span<const formats::TagBreak> breaks = reader_->breaks();
   survey.breaks.assign(breaks.begin(), breaks.end());

@@ -356,7 +356,8 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
 Stops stops_of(const AutocorrelateConfig& config, const CountInput& input) {
   const auto* photons = dynamic_cast<const PhotonCounts*>(input.file.get());
   if (photons == nullptr)
-    return find_stops([&] { return open_file(config); }, input.first, input.samples, input.bin_s);
+    return find_stops([&] { return open_file(config); }, input.first, input.samples, input.bin_s,
+                      !input.sensors->adds());
   const std::uint64_t first = input.first, end = input.first + input.samples;
   const auto part_of = [&](const std::vector<BinRange>& all) {
     std::vector<BinRange> stops;
@@ -365,7 +366,25 @@ Stops stops_of(const AutocorrelateConfig& config, const CountInput& input) {
         stops.push_back({std::max(stop.first, first) - first, std::min(stop.end, end) - first});
     return stops;
   };
-  return {part_of(photons->stops().left_out), part_of(photons->stops().named)};
+  Stops part{part_of(photons->stops().left_out), part_of(photons->stops().named), {}};
+  if (!input.sensors->adds())
+    for (const SensorStops& one : photons->stops().single)
+      part.single.push_back({one.sensor, part_of(one.stops)});
+  return part;
+}
+
+// Of good sensors, counted from behind the padding, and what lies in it left out.
+std::vector<SensorStops> inside_padding(const CountInput& input, std::vector<SensorStops> single) {
+  const std::vector<std::uint8_t> good = input.sensors->good_sensors();
+  std::erase_if(single, [&](const SensorStops& one) { return good[one.sensor] == 0; });
+  const std::uint64_t first = input.padding.before, end = input.samples - input.padding.after;
+  for (SensorStops& one : single) {
+    for (BinRange& stop : one.stops)
+      stop = {std::max(stop.first, first) - first, std::clamp(stop.end, first, end) - first};
+    std::erase_if(one.stops, [](const BinRange& stop) { return stop.first >= stop.end; });
+  }
+  std::erase_if(single, [](const SensorStops& one) { return one.stops.empty(); });
+  return single;
 }
 
 std::vector<BinRange> breaks_of(const CountInput& input) {
@@ -382,7 +401,7 @@ std::vector<BinRange> breaks_of(const CountInput& input) {
 // For a run that resumes or will be resumed, every bin has its place.
 void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
   if (config.keep_constant || !config.resume.empty() || !config.save_state.empty()) return;
-  auto [stops, named] = stops_of(config, input);
+  auto [stops, named, single] = stops_of(config, input);
   // Rolling curves keep them; the trace shows few of them alone.
   constexpr std::size_t kShownByTrace = 3;
   if (config.window_s > 0 && stops.size() > kShownByTrace) {
@@ -404,6 +423,7 @@ void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
     stop = {stop.first - input.padding.before, stop.end - input.padding.before};
   input.stops = std::move(stops);
   input.named_stops = std::move(named);
+  input.single_stops = inside_padding(input, std::move(single));
   input.first += input.padding.before;
   input.samples -= input.padding.before + input.padding.after;
 }

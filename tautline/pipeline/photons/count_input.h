@@ -44,7 +44,8 @@ struct CountInput {
   Padding padding = {};  ///< left out before and after these samples
   /// Stops between them, counted from the first, which are read and not correlated.
   std::vector<BinRange> stops = {};
-  std::vector<BinRange> named_stops = {};  ///< and those that are correlated
+  std::vector<BinRange> named_stops = {};      ///< and those that are correlated
+  std::vector<SensorStops> single_stops = {};  ///< of single sensors, which are correlated, too
   /// Bins, counted likewise, in which records of time tags were lost: no pair spans them.
   std::vector<BinRange> breaks = {};
   bool keep_constant = false;  ///< as configured

@@ -27,7 +27,9 @@ struct CountStream {
   bool loses = false;           ///< live: counts may be lost
   Padding padding;              ///< of the file, left out before and after the stream
   std::vector<BinRange> stops;  ///< CountInput::stops
-  std::vector<BinRange> named_stops, breaks;
+  std::vector<BinRange> named_stops;
+  std::vector<SensorStops> single_stops;
+  std::vector<BinRange> breaks;
   bool keep_constant = false;  ///< stopped sensors are not searched
 };
 

@@ -13,6 +13,7 @@
 #include "tautline/core/sample_view.h"
 #include "tautline/pipeline/photons/longest_gaps.h"
 #include "tautline/pipeline/photons/repeated_stops.h"
+#include "tautline/pipeline/photons/single_stops.h"
 
 namespace tautline::pipeline {
 
@@ -21,6 +22,8 @@ namespace {
 constexpr std::uint64_t kStopSteps = 1000;
 // A part of this size is read once more whatever it seems to be: a copy and a glance take a few hundredths of a second.
 constexpr std::uint64_t kReadAgainBytes = std::uint64_t{64} << 20;
+// Of so many sensors each is looked at by itself; more have their traces alone. So much is read of each thousandth for it.
+constexpr std::size_t kMostSensors = 16, kLookBytes = std::size_t{1} << 16;
 // Bins that repeat a count other than zero are a stop from here on, if they are two steps or more and leave this part of
 // all steps.
 constexpr std::uint64_t kFewestConstantBins = 1000, kFewestConstantSteps = 2, kChangingPart = 4;
@@ -29,6 +32,33 @@ using CountRow = std::vector<std::byte>;
 
 bool has_no_count(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
+}
+
+// The stretches of one sensor without a count, and the first and the end of the last bin with one.
+struct SensorGaps {
+  LongestGaps gaps;
+  BinRange counted;
+};
+
+// Adds rows that begin with bin `first`; empty(row): it has no count. From a bin with a count on it is enough to know the
+// last one within reach, as shorter stretches are passed over. counted.first is `none` before the first count.
+template <class Empty>
+void add_gaps(std::uint64_t first, std::size_t rows, const Empty& empty, std::uint64_t none,
+              LongestGaps& gaps, BinRange& counted) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (empty(row)) continue;
+    if (counted.first == none)
+      counted.first = first + row;
+    else
+      gaps.add(counted.end, first + row);
+    std::size_t ahead = 0;
+    do {
+      row += ahead;
+      ahead = static_cast<std::size_t>(std::min<std::uint64_t>(gaps.least(), rows - 1 - row));
+      while (ahead > 0 && empty(row + ahead)) --ahead;
+    } while (ahead > 0);
+    counted.end = first + row + 1;
+  }
 }
 
 class CountLooker {
@@ -75,30 +105,75 @@ class CountLooker {
     return empty;
   }
 
-  // The stretches of these bins without a count, and the first and the end of the last bin with one. From a bin with a
-  // count on it is enough to know the last one within reach, as shorter stretches are passed over.
-  BinRange find_gaps(const BinRange& bins, LongestGaps& gaps) {
+  // The stretches of these bins without a count, and the first and the end of the last bin with one; and those of each
+  // sensor, where there is an `each` for it.
+  BinRange find_gaps(const BinRange& bins, LongestGaps& gaps, std::vector<SensorGaps>& each) {
     BinRange counted{bins.end, bins.end};
+    for (SensorGaps& one : each) one.counted = counted;
     in_blocks(bins, most_rows(), [&](std::uint64_t first, std::span<const std::byte> bytes) {
       const std::size_t rows = bytes.size() / row_bytes_;
       const auto empty = [&](std::size_t row) { return is_zero(&bytes[row * row_bytes_]); };
-      for (std::size_t row = 0; row < rows; ++row) {
-        if (empty(row)) continue;
-        if (counted.first == bins.end)
-          counted.first = first + row;
-        else
-          gaps.add(counted.end, first + row);
-        std::size_t ahead = 0;
-        do {
-          row += ahead;
-          ahead = static_cast<std::size_t>(std::min<std::uint64_t>(gaps.least(), rows - 1 - row));
-          while (ahead > 0 && empty(row + ahead)) --ahead;
-        } while (ahead > 0);
-        counted.end = first + row + 1;
-      }
+      add_gaps(first, rows, empty, bins.end, gaps, counted);
+      for (std::size_t s = 0; s < each.size(); ++s)
+        with_bits([&]<class Bits>(Bits) {
+          const auto none = [&](std::size_t row) { return bits_of<Bits>(bytes, row, s) == 0; };
+          add_gaps(first, rows, none, bins.end, each[s].gaps, each[s].counted);
+        });
       return true;
     });
     return counted;
+  }
+
+  // Counts of each sensor in steps of `step` bins.
+  std::vector<std::vector<double>> sums_of_each(const BinRange& bins, std::uint64_t step) {
+    std::vector<std::vector<double>> sums(
+        sensors(), std::vector<double>(static_cast<std::size_t>((bins.bins() + step - 1) / step)));
+    in_blocks(bins, most_rows(), [&](std::uint64_t first, std::span<const std::byte> bytes) {
+      const auto& description = reader_->description();
+      const core::SampleView<2> view(bytes.data(), description.type,
+                                     {bytes.size() / row_bytes_, description.sensors});
+      core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+          view, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
+            const std::size_t rows = bytes.size() / row_bytes_;
+            for (std::size_t row = 0; row < rows;) {
+              const std::uint64_t k = (first + row - bins.first) / step;
+              const auto end = static_cast<std::size_t>(
+                  std::min<std::uint64_t>(rows, bins.first + (k + 1) * step - first));
+              for (std::size_t s = 0; s < sums.size(); ++s) {
+                double sum = 0;
+                for (std::size_t r = row; r < end; ++r)
+                  sum += static_cast<double>(counts.data()[r * sums.size() + s]);
+                sums[s][static_cast<std::size_t>(k)] += sum;
+              }
+              row = end;
+            }
+          });
+      return true;
+    });
+    return sums;
+  }
+
+  // The bins of each sensor from `bin` on that have no count, up to `end` and as far as kLookBytes go.
+  std::vector<std::uint64_t> empty_of_each(std::uint64_t bin, std::uint64_t end) {
+    const std::uint64_t most =
+        std::min<std::uint64_t>(end - bin, std::max(kLookBytes / row_bytes_, std::size_t{1}));
+    std::vector<std::uint64_t> empty(sensors(), most);
+    in_blocks({bin, bin + most}, few_rows(),
+              [&](std::uint64_t first, std::span<const std::byte> bytes) {
+                bool any = false;
+                for (std::size_t s = 0; s < empty.size(); ++s) {
+                  if (empty[s] < most) continue;
+                  with_bits([&]<class Bits>(Bits) {
+                    std::size_t row = 0;
+                    const std::size_t rows = bytes.size() / row_bytes_;
+                    while (row < rows && bits_of<Bits>(bytes, row, s) == 0) ++row;
+                    if (row < rows) empty[s] = first + row - bin;
+                  });
+                  any = any || empty[s] == most;
+                }
+                return any;
+              });
+    return empty;
   }
 
   // The row that all of these bins have; none where they differ, or cannot be read.
@@ -135,6 +210,24 @@ class CountLooker {
  private:
   bool is_zero(const std::byte* row) const {
     return row[0] == std::byte{} && std::memcmp(row, row + 1, row_bytes_ - 1) == 0;
+  }
+  // Calls with an unsigned integer of a count's size: all of its bits are zero where there is no count.
+  template <class Take>
+  void with_bits(const Take& take) const {
+    switch (core::bytes_of(reader_->description().type)) {
+      case 1:
+        return take(std::uint8_t{});
+      case 2:
+        return take(std::uint16_t{});
+      default:
+        return take(std::uint32_t{});
+    }
+  }
+  template <class Bits>
+  Bits bits_of(std::span<const std::byte> bytes, std::size_t row, std::size_t sensor) const {
+    Bits bits;
+    std::memcpy(&bits, &bytes[row * row_bytes_ + sensor * sizeof(Bits)], sizeof bits);
+    return bits;
   }
   // What shows of most parts whether their bins differ.
   std::size_t few_rows() const {
@@ -176,13 +269,14 @@ struct RepeatedSteps {
 class StopSearch {
  public:
   StopSearch(std::unique_ptr<formats::CountReader> reader, std::uint64_t first,
-             std::uint64_t samples, double bin_s)
+             std::uint64_t samples, double bin_s, bool of_each)
       : looker_(std::move(reader)),
         first_(first),
         samples_(samples),
         step_(samples / kStopSteps),
         steps_(static_cast<std::size_t>(samples / step_)),
-        bin_s_(bin_s) {}
+        bin_s_(bin_s),
+        of_each_(of_each && looker_.sensors() > 1 && looker_.sensors() <= kMostSensors) {}
 
   Stops find() {
     std::vector<StepRange> zero, constant;
@@ -197,12 +291,18 @@ class StopSearch {
         if (const BinRange stop = widened(steps); stop.bins() > kFewestConstantBins)
           stops.push_back(stop);
     sort_by_time(stops);
-    if (samples_ * looker_.row_bytes() <= kReadAgainBytes || seems_to_stop_often())
-      add_repeated(stops, named);
+    std::vector<SensorStops> single;
+    if (samples_ * looker_.row_bytes() <= kReadAgainBytes || seems_to_stop_often() ||
+        (of_each_ && one_seems_to_stop_often()))
+      add_repeated(stops, named, single);
     sort_by_time(stops);
-    for (std::vector<BinRange>* found : {&stops, &named})
-      for (BinRange& stop : *found) stop = {stop.first - first_, stop.end - first_};
-    return {std::move(stops), std::move(named)};
+    const auto count_from_first = [&](std::vector<BinRange>& found) {
+      for (BinRange& stop : found) stop = {stop.first - first_, stop.end - first_};
+    };
+    count_from_first(stops);
+    count_from_first(named);
+    for (SensorStops& one : single) count_from_first(one.stops);
+    return {std::move(stops), std::move(named), std::move(single)};
   }
 
  private:
@@ -234,18 +334,38 @@ class StopSearch {
     return runs;
   }
 
+  // A place in a step. Places are not evenly spaced, as stops may be.
+  std::uint64_t place_in(std::size_t k) const {
+    const BinRange step = bins_of({k, k + 1});
+    return step.first + core::random_bits(k) % step.bins();
+  }
+
   // Whether it is worth to read the part once more: at a place in each step it is seen for how long no count comes.
-  // Places are not evenly spaced, as stops may be.
   bool seems_to_stop_often() {
+    std::vector<std::uint64_t> empty;
+    for (std::size_t k = 0; k < steps_; ++k) {
+      const std::uint64_t place = place_in(k);
+      empty.push_back(looker_.empty_from(place, std::min(first_ + samples_, place + step_)));
+    }
+    return has_rare_places(empty);
+  }
+
+  // The same of each sensor by itself.
+  bool one_seems_to_stop_often() {
+    std::vector<std::vector<std::uint64_t>> empty(looker_.sensors());
+    for (std::size_t k = 0; k < steps_; ++k) {
+      const std::uint64_t place = place_in(k);
+      const auto of_each = looker_.empty_of_each(place, std::min(first_ + samples_, place + step_));
+      for (std::size_t s = 0; s < empty.size(); ++s) empty[s].push_back(of_each[s]);
+    }
+    return std::ranges::any_of(empty, [&](const auto& one) { return has_rare_places(one); });
+  }
+
+  // Whether some of these times without a count, one of each step, are too long for counts that come at random.
+  bool has_rare_places(const std::vector<std::uint64_t>& empty) const {
     constexpr std::size_t kFewest =
         3;  // places that chance leaves so long with probability 1e-5 each
     constexpr double kRare = 11.5;
-    std::vector<std::uint64_t> empty;
-    for (std::size_t k = 0; k < steps_; ++k) {
-      const BinRange step = bins_of({k, k + 1});
-      const std::uint64_t place = step.first + core::random_bits(k) % step.bins();
-      empty.push_back(looker_.empty_from(place, std::min(first_ + samples_, place + step_)));
-    }
     std::vector<std::uint64_t> sorted = empty;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(steps_ / 2);
     std::nth_element(sorted.begin(), middle, sorted.end());
@@ -261,22 +381,47 @@ class StopSearch {
            })) >= kFewest;
   }
 
-  // By repeated_stops().
-  void add_repeated(std::vector<BinRange>& stops, std::vector<BinRange>& named) {
+  // By repeated_stops(), and by single_stops().
+  void add_repeated(std::vector<BinRange>& stops, std::vector<BinRange>& named,
+                    std::vector<SensorStops>& single) {
     std::vector<double> counts;
     for (std::uint64_t bin = 0; bin < samples_; bin += step_)
       counts.push_back(looker_.sum({first_ + bin, first_ + std::min(samples_, bin + step_)}));
     const BinRange all{first_, first_ + samples_};
     LongestGaps gaps(least_gap(bin_s_));
+    std::vector<SensorGaps> each(of_each_ ? looker_.sensors() : 0,
+                                 {LongestGaps(least_gap(bin_s_), kMostGapsOfOne), {}});
+    const BinRange counted = looker_.find_gaps(all, gaps, each);
     RepeatedStops repeated = repeated_stops({.counts = counts,
                                              .step = step_,
                                              .all = all,
-                                             .counted = looker_.find_gaps(all, gaps),
+                                             .counted = counted,
                                              .unit_s = bin_s_,
                                              .sensors = looker_.sensors()},
                                             gaps, stops);
     std::vector<BinRange>& to = repeated.certain ? stops : named;
     to.insert(to.end(), repeated.stops.begin(), repeated.stops.end());
+    std::vector<BinRange> known = stops;
+    known.insert(known.end(), named.begin(), named.end());
+    add_single(all, each, known, single);
+  }
+
+  void add_single(const BinRange& all, const std::vector<SensorGaps>& each,
+                  std::span<const BinRange> known, std::vector<SensorStops>& single) {
+    std::vector<std::vector<double>> counts;
+    for (std::size_t s = 0; s < each.size(); ++s) {
+      const auto& [gaps, counted] = each[s];
+      if (!may_be_repeated(counted, bin_s_, gaps, known)) continue;
+      if (counts.empty()) counts = looker_.sums_of_each(all, step_);
+      auto found = single_stops({.counts = counts[s],
+                                 .step = step_,
+                                 .all = all,
+                                 .counted = counted,
+                                 .unit_s = bin_s_,
+                                 .sensors = 1},
+                                gaps, known);
+      if (!found.empty()) single.push_back({static_cast<std::uint32_t>(s), std::move(found)});
+    }
   }
 
   // Stops by the rule; `zero`: where no step has a count.
@@ -319,14 +464,15 @@ class StopSearch {
   std::uint64_t first_, samples_, step_;
   std::size_t steps_;
   double bin_s_;
+  bool of_each_;  // whether sensors are looked at one by one
 };
 
 }  // namespace
 
 Stops find_stops(const std::function<std::unique_ptr<formats::CountReader>()>& open,
-                 std::uint64_t first, std::uint64_t samples, double bin_s) {
+                 std::uint64_t first, std::uint64_t samples, double bin_s, bool of_each) {
   if (samples < kStopSteps) return {};
-  return StopSearch(open(), first, samples, bin_s).find();
+  return StopSearch(open(), first, samples, bin_s, of_each).find();
 }
 
 }  // namespace tautline::pipeline

@@ -335,12 +335,13 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
   s.live = input_.live;
   s.interrupted = last_.interrupted;
   s.resumed_samples = resumed_;
+  const std::int64_t run_first =
+      static_cast<std::int64_t>(input.first) - static_cast<std::int64_t>(resumed_);
   if (!input_.keep_constant)
-    s.empty =
-        name_empty(input, samples_done(),
-                   stream_config_.stops.empty() ? std::span<const BinRange>() : input.stops,
-                   stream_->empty_stretches(input_.sensors->good_sensors()),
-                   static_cast<std::int64_t>(input.first) - static_cast<std::int64_t>(resumed_));
+    s.empty = name_empty(input, samples_done(),
+                         stream_config_.stops.empty() ? std::span<const BinRange>() : input.stops,
+                         stream_->empty_stretches(input_.sensors->good_sensors(), input_.bin_s),
+                         run_first);
   describe_curves(config_, input_.description, *input_.sensors, curves, s);
   s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
@@ -350,6 +351,7 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
     s.warnings.push_back((photons_ || !input_.live ? breaks_text : lost_bins_text)(
         input_.input, places, stream_config_.more_stops || !stream_config_.stops.empty()));
   now->facts = curve_facts(config_, input_.input, s, device_->name());
+  now->facts[kRunFirstFact] = std::to_string(run_first);
   if (now->part > 0) now->facts["first_sample"] = std::to_string(parts_.first());
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {

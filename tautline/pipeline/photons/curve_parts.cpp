@@ -58,6 +58,7 @@ CountStream CurveParts::input_of(const CountStream& input, std::uint64_t bins, b
   if (!last) part.padding.after = 0;
   part.stops = inside(input.stops, bins);
   part.named_stops = inside(input.named_stops, bins);
+  for (SensorStops& one : part.single_stops) one.stops = inside(one.stops, bins);
   return part;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tautline/core/integers.h"
 #include "tautline/core/threads.h"
+#include "tautline/pipeline/photons/stopped_sensors.h"
 #include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 
@@ -263,12 +264,13 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
   });
 }
 
-std::vector<SensorStretch> CurveStream::empty_stretches(std::span<const std::uint8_t> good) const {
+std::vector<SensorStretch> CurveStream::empty_stretches(std::span<const std::uint8_t> good,
+                                                        double bin_s) const {
   const std::uint64_t step = trace_.step_samples();
   if (step == 0) return {};
   const auto whole_steps = static_cast<std::size_t>(samples_ / step);
-  return stopped_sensors(trace_.values().first(whole_steps * good.size()), step, good,
-                         config_.stops);
+  return stopped_sensors(trace_.values().first(whole_steps * good.size()), step,
+                         static_cast<double>(step) * bin_s, good, config_.stops);
 }
 
 void CurveStream::save(const core::ByteWriter::Sink& sink) {

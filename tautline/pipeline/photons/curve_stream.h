@@ -81,8 +81,9 @@ class CurveStream {
   const RollingCurves* rolling() const {
     return rolling_ && rolling_->any() ? &*rolling_ : nullptr;
   }
-  /// After finish(): where `good` sensors had stopped or never changed, in whole steps of the trace.
-  std::vector<SensorStretch> empty_stretches(std::span<const std::uint8_t> good) const;
+  /// After finish(): where `good` sensors had stopped or never changed, in whole steps of the trace; of bins of `bin_s`.
+  std::vector<SensorStretch> empty_stretches(std::span<const std::uint8_t> good,
+                                             double bin_s) const;
 
   /// For open-ended runs: the whole state, for `load` into a stream of the same config, device and tunables, which then
   /// continues as this one would.

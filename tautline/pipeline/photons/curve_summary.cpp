@@ -177,6 +177,23 @@ void add_stretches(const CountStream& input, std::vector<SensorStretch> stretche
     if (found.stopped.size() < kMostLabels) found.stopped.push_back(label(s));
 }
 
+// Those found in the file, in place of what the trace shows of the same ones.
+void add_single_stops(const CountStream& input, std::uint64_t samples,
+                      std::vector<SensorStretch>& stretches) {
+  for (const SensorStops& one : input.single_stops) {
+    std::erase_if(stretches, [&](const SensorStretch& shown) {
+      return shown.sensor == one.sensor &&
+             std::ranges::any_of(one.stops, [&](const BinRange& stop) {
+               return stop.first < shown.first_sample + shown.samples &&
+                      shown.first_sample < stop.end;
+             });
+    });
+    for (const BinRange& stop : one.stops)
+      if (stop.first < samples)
+        stretches.push_back({one.sensor, stop.first, std::min(stop.end, samples) - stop.first});
+  }
+}
+
 }  // namespace
 
 EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
@@ -205,6 +222,7 @@ EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
     found.samples += stop.bins() * good;
     found.all_stopped = true;
   }
+  add_single_stops(input, samples, stretches);
   add_stretches(input, std::move(stretches), run_first, good, found);
   std::stable_sort(found.stretches.begin(), found.stretches.end(),
                    [](const auto& a, const auto& b) { return a.first_sample < b.first_sample; });
@@ -250,7 +268,7 @@ std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config
           {"dropped_samples", std::to_string(s.damage.dropped_samples)},
           {"trailing_bytes", std::to_string(s.damage.trailing_bytes)},
           {"empty_samples", std::to_string(s.empty.samples)},
-          {"empty_stretches", empty_stretches(s.empty).dump()},
+          {kStretchesFact, empty_stretches(s.empty).dump()},
           {kStopsFact, stops.empty() ? "none" : stops},
           {kStoppedFact, stopped_text(s.empty)},
           {"ignored_photons", std::to_string(s.ignored_photons)}};

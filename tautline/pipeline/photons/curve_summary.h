@@ -16,7 +16,7 @@
 namespace tautline::pipeline {
 
 /// Reports the padding left out before and after the input's samples [first, first + samples), the `stops` among these,
-/// and the empty stretches of a run that begins with the input's sample `run_first`.
+/// those of the input that are correlated, and the empty stretches of a run that begins with the input's sample `run_first`.
 EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
                             std::span<const BinRange> stops, std::vector<SensorStretch> stretches,
                             std::int64_t run_first);

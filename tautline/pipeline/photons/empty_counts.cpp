@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <utility>
 
 #include "tautline/core/counted.h"
-#include "tautline/core/threads.h"
 
 namespace tautline::pipeline {
 
@@ -96,60 +95,65 @@ bool beyond_chance(std::span<const double> counts, std::span<const StepRange> st
   return in_quietest >= kMargin * needed;
 }
 
-// The remaining steps of a trace, in order, and runs of adjoining ones among some of them.
-std::vector<StepRange> neighbours(std::span<const std::size_t> left, const StepRange& some) {
-  std::vector<StepRange> ranges;
-  for (std::size_t k = some.first; k < some.end; ++k) {
-    if (!ranges.empty() && ranges.back().end == left[k])
-      ++ranges.back().end;
-    else
-      ranges.push_back({left[k], left[k] + 1});
-  }
-  return ranges;
+// Comments of CSVs have single quotes in place of double ones; no label has any.
+nlohmann::json parse_fact(std::string text) {
+  std::ranges::replace(text, '\'', '"');
+  return nlohmann::json::parse(text, nullptr, false);
 }
 
-// All sensors, more often than can be listed.
-std::string text_of_repeated(const EmptyCountsFound& found, double bin_s, bool left_out) {
+std::string who_stopped(const EmptyCounts& one) {
+  if (one.names.empty()) return one.sensors == 1 ? "the sensor" : "all sensors";
+  std::string who = fmt::format("{}", fmt::join(one.names, ", "));
+  if (one.sensors > one.names.size())
+    who += fmt::format(" and {} more", one.sensors - one.names.size());
+  return who;
+}
+
+// Stretches of the same sensors.
+struct StretchesOfSome {
   const EmptyCounts* first = nullptr;
   std::uint64_t number = 0, samples = 0;
-  for (const EmptyCounts& one : found.stretches) {
-    if (one.left_out != left_out || !one.names.empty()) continue;
-    if (number++ == 0) first = &one;
-    samples += one.samples;
-  }
-  return fmt::format("{} {}, for {:.6g} s in all, first for {:.6g} s from {:.6g} s",
-                     first->sensors == 1 ? "the sensor" : "all sensors",
-                     core::counted(number, "time"), static_cast<double>(samples) * bin_s,
-                     static_cast<double>(first->samples) * bin_s,
-                     static_cast<double>(first->first_sample) * bin_s);
+};
+
+// More often than can be listed.
+std::string text_of_repeated(const std::string& who, const StretchesOfSome& some, double bin_s) {
+  return fmt::format("{} {}, for {:.6g} s in all, first for {:.6g} s from {:.6g} s", who,
+                     core::counted(some.number, "time"), static_cast<double>(some.samples) * bin_s,
+                     static_cast<double>(some.first->samples) * bin_s,
+                     static_cast<double>(some.first->first_sample) * bin_s);
 }
 
-std::string text_of(const EmptyCounts& one, double bin_s) {
-  std::string who = one.sensors == 1 ? "the sensor" : "all sensors";
-  if (!one.names.empty()) {
-    who = fmt::format("{}", fmt::join(one.names, ", "));
-    if (one.sensors > one.names.size())
-      who += fmt::format(" and {} more", one.sensors - one.names.size());
-  }
+std::string text_of(const std::string& who, const EmptyCounts& one, double bin_s) {
   return fmt::format("{} for {:.6g} s from {:.6g} s", who, static_cast<double>(one.samples) * bin_s,
                      static_cast<double>(one.first_sample) * bin_s);
 }
 
-// The names of the first sensors.
+// The first of those that stopped now and then, and of those that did so again and again.
 std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_out) {
   constexpr std::size_t kNamed = 3;
-  const auto of_all = [&](const EmptyCounts& one) {
-    return one.left_out == left_out && one.names.empty();
-  };
-  const bool repeated = static_cast<std::size_t>(std::count_if(
-                            found.stretches.begin(), found.stretches.end(), of_all)) > kNamed;
-  std::string text = repeated ? text_of_repeated(found, bin_s, left_out) : "";
-  std::size_t named = 0;
+  std::vector<std::pair<std::string, const EmptyCounts*>> stretches;
+  std::map<std::string, StretchesOfSome> of_some;
+  std::vector<std::string> order;
   for (const EmptyCounts& one : found.stretches) {
-    if (one.left_out != left_out || (repeated && of_all(one))) continue;
-    if (named++ < kNamed) text += (text.empty() ? "" : "; ") + text_of(one, bin_s);
+    if (one.left_out != left_out) continue;
+    stretches.emplace_back(who_stopped(one), &one);
+    StretchesOfSome& some = of_some[stretches.back().first];
+    if (some.number++ == 0) {
+      some.first = &one;
+      order.push_back(stretches.back().first);
+    }
+    some.samples += one.samples;
   }
-  if (named > kNamed) text += "; ...";
+  const auto is_repeated = [&](const std::string& who) { return of_some[who].number > kNamed; };
+  std::string text;
+  std::size_t repeated = 0, named = 0;
+  for (const std::string& who : order)
+    if (is_repeated(who) && repeated++ < kNamed)
+      text += (text.empty() ? "" : "; ") + text_of_repeated(who, of_some[who], bin_s);
+  for (const auto& [who, one] : stretches)
+    if (!is_repeated(who) && named++ < kNamed)
+      text += (text.empty() ? "" : "; ") + text_of(who, *one, bin_s);
+  if (named > kNamed || repeated > kNamed) text += "; ...";
   return text;
 }
 
@@ -220,57 +224,6 @@ std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint6
   return found;
 }
 
-std::vector<SensorStretch> stopped_sensors(std::span<const double> counts,
-                                           std::uint64_t step_samples,
-                                           std::span<const std::uint8_t> good,
-                                           std::span<const BinRange> left_out) {
-  const std::size_t steps = counts.size() / good.size();
-  std::vector<SensorStretch> found;
-  const auto add = [&](std::vector<SensorStretch>& to, std::optional<std::uint32_t> sensor,
-                       const StepRange& range) {
-    to.push_back({sensor, range.first * step_samples, range.steps() * step_samples});
-  };
-  std::vector<std::size_t> left(steps);
-  std::iota(left.begin(), left.end(), std::size_t{0});
-  for (const BinRange& bins : left_out)
-    std::erase_if(left, [&](std::size_t k) {
-      return k * step_samples < bins.end && (k + 1) * step_samples > bins.first;
-    });
-  const auto sensors = static_cast<std::size_t>(
-      std::count_if(good.begin(), good.end(), [](std::uint8_t one) { return one != 0; }));
-  if (sensors > 1) {
-    std::vector<double> sums(left.size());
-    for (std::size_t k = 0; k < left.size(); ++k)
-      for (std::size_t s = 0; s < good.size(); ++s)
-        if (good[s] != 0) sums[k] += counts[left[k] * good.size() + s];
-    const std::vector<std::size_t> looked_at = left;
-    for (const StepRange& range : stopped_steps(sums, 1))
-      for (const StepRange& part : neighbours(looked_at, range)) {
-        add(found, std::nullopt, part);
-        std::erase_if(left, [&](std::size_t k) { return k >= part.first && k < part.end; });
-      }
-  }
-  constexpr std::size_t kPieces = 64;
-  const std::size_t pieces = std::clamp<std::size_t>(good.size(), 1, kPieces);
-  std::vector<std::vector<SensorStretch>> of_pieces(pieces);
-  core::in_pieces(good.size(), pieces, [&](std::size_t piece, std::size_t first, std::size_t last) {
-    std::vector<double> series(left.size());
-    for (std::size_t s = first; s < last; ++s) {
-      if (good[s] == 0) continue;
-      for (std::size_t k = 0; k < left.size(); ++k) series[k] = counts[left[k] * good.size() + s];
-      auto ranges = stopped_steps(series, sensors);
-      const auto constant = constant_steps(series, step_samples);
-      ranges.insert(ranges.end(), constant.begin(), constant.end());
-      for (const StepRange& range : ranges)
-        for (const StepRange& part : neighbours(left, range))
-          add(of_pieces[piece], static_cast<std::uint32_t>(s), part);
-    }
-  });
-  for (const auto& of_piece : of_pieces)
-    found.insert(found.end(), of_piece.begin(), of_piece.end());
-  return found;
-}
-
 nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_t most) {
   auto list = nlohmann::ordered_json::array();
   for (const EmptyCounts& one : found.stretches) {
@@ -282,6 +235,30 @@ nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_
                     {"left_out", one.left_out}});
   }
   return list;
+}
+
+std::vector<EmptyCounts> noted_stretches(const std::map<std::string, std::string>& facts) {
+  const auto noted = facts.find(kStretchesFact);
+  std::vector<EmptyCounts> stretches;
+  if (noted == facts.end()) return stretches;
+  const nlohmann::json list = parse_fact(noted->second);
+  if (!list.is_array()) return stretches;
+  for (const auto& one : list) {
+    const auto is_number = [&](const char* name) {
+      return one.is_object() && one.contains(name) && one.at(name).is_number();
+    };
+    if (!is_number("sensors") || !is_number("first_sample") || !is_number("samples")) continue;
+    EmptyCounts& made = stretches.emplace_back();
+    made.sensors = one.at("sensors").get<std::uint64_t>();
+    made.first_sample = one.at("first_sample").get<std::int64_t>();
+    made.samples = one.at("samples").get<std::uint64_t>();
+    if (const auto left_out = one.find("left_out"); left_out != one.end())
+      made.left_out = *left_out == true;
+    if (const auto names = one.find("names"); names != one.end() && names->is_array())
+      for (const auto& name : *names)
+        if (name.is_string()) made.names.push_back(name.get<std::string>());
+  }
+  return stretches;
 }
 
 std::string noted_stops(const std::map<std::string, std::string>& facts) {
@@ -297,7 +274,7 @@ NotedStopped::NotedStopped(const std::map<std::string, std::string>& facts) {
   const auto noted = facts.find(kStoppedFact);
   if (noted == facts.end()) return;
   all_ = noted->second == "all";
-  const auto labels = nlohmann::json::parse(noted->second, nullptr, false);
+  const nlohmann::json labels = parse_fact(noted->second);
   for (const auto& label : labels.is_array() ? labels : nlohmann::json::array())
     if (label.is_string()) labels_.insert(label.get<std::string>());
 }

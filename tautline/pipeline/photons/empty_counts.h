@@ -29,10 +29,18 @@ struct BinRange {
   bool operator==(const BinRange&) const = default;
 };
 
-/// Stops of all sensors of a file, in order.
+/// Stops of one sensor while others count, in order.
+struct SensorStops {
+  std::uint32_t sensor = 0;
+  std::vector<BinRange> stops;
+  bool operator==(const SensorStops&) const = default;
+};
+
+/// Stops of the sensors of a file, in order.
 struct Stops {
-  std::vector<BinRange> left_out;  ///< those that no light source explains
-  std::vector<BinRange> named;     ///< repeated ones that stay in the sums
+  std::vector<BinRange> left_out;   ///< of all sensors: those that no light source explains
+  std::vector<BinRange> named;      ///< of all sensors: repeated ones that stay in the sums
+  std::vector<SensorStops> single;  ///< of single sensors: repeated ones, which stay in the sums
 };
 
 /// The steps in which a sensor had stopped, in order, from its counts in steps of equal length. `series`: the number of
@@ -72,14 +80,6 @@ struct SensorStretch {
   std::uint64_t first_sample = 0, samples = 0;
 };
 
-/// Where `good` sensors (1 or 0 of each) had stopped or never changed, by their `counts` [step][sensor] in steps of
-/// `step_samples`: first all sensors together; then each by itself, outside of these stretches. Steps that have some of
-/// `left_out` are not looked at.
-std::vector<SensorStretch> stopped_sensors(std::span<const double> counts,
-                                           std::uint64_t step_samples,
-                                           std::span<const std::uint8_t> good,
-                                           std::span<const BinRange> left_out = {});
-
 /// Sensors that stopped together.
 struct EmptyCounts {
   std::uint64_t sensors = 0;       ///< number of sensors
@@ -100,6 +100,11 @@ struct EmptyCountsFound {
 
 /// The first `most`: {sensors (number), names, first_sample, samples, left_out}.
 nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_t most = 1000);
+/// The fact with empty_stretches(), and its entries; none where there is no such fact.
+inline constexpr const char* kStretchesFact = "empty_stretches";
+std::vector<EmptyCounts> noted_stretches(const std::map<std::string, std::string>& facts);
+/// The fact with the sample of the input that is the curves' first one; negative: of a resumed state.
+inline constexpr const char* kRunFirstFact = "run_first_sample";
 /// The fact of a curve file with stops_text(), or "none".
 inline constexpr const char* kStopsFact = "counts_stop";
 /// The fact with stopped_text().

@@ -10,20 +10,21 @@
 
 namespace tautline::pipeline {
 
-/// Keeps kMost stretches or up to twice as many: memory does not grow beyond 16 MiB. Stops of 10 ms each, which may take
-/// half of the time, fill it in three hours.
+/// Keeps `most` stretches or up to twice as many: memory does not grow beyond 16 MiB of kMost. Stops of 10 ms each, which
+/// may take half of the time, fill it in three hours.
 class LongestGaps {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 19;
 
   /// Stretches shorter than `least` are passed over.
-  explicit LongestGaps(std::uint64_t least) : least_(std::max<std::uint64_t>(least, 1)) {}
+  explicit LongestGaps(std::uint64_t least, std::size_t most = kMost)
+      : least_(std::max<std::uint64_t>(least, 1)), most_(most) {}
 
   /// In order of time.
   void add(std::uint64_t first, std::uint64_t end) {
     if (end < first + least_) return;
     gaps_.push_back({first, end});
-    if (gaps_.size() == 2 * kMost) forget_short();
+    if (gaps_.size() == 2 * most_) forget_short();
   }
   /// Those between the places of counts, which rise.
   template <class Places>
@@ -59,21 +60,23 @@ class LongestGaps {
   void forget_short() {
     std::vector<std::uint64_t> lengths;
     for (const BinRange& gap : gaps_) lengths.push_back(gap.bins());
-    std::nth_element(lengths.begin(), lengths.begin() + kMost, lengths.end());
-    const std::uint64_t least = lengths[kMost];
+    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(most_);
+    std::nth_element(lengths.begin(), middle, lengths.end());
+    const std::uint64_t least = *middle;
     if (std::erase_if(gaps_, [&](const BinRange& gap) { return gap.bins() < least; }) > 0)
       least_ = least;
     else
       forget_last(least);
   }
-  // Of this length, the shortest one there is, until kMost are left.
+  // Of this length, the shortest one there is, until so many are left.
   void forget_last(std::uint64_t bins) {
     auto kept = static_cast<std::size_t>(std::count_if(
         gaps_.begin(), gaps_.end(), [&](const BinRange& gap) { return gap.bins() > bins; }));
-    std::erase_if(gaps_, [&](const BinRange& gap) { return gap.bins() == bins && ++kept > kMost; });
+    std::erase_if(gaps_, [&](const BinRange& gap) { return gap.bins() == bins && ++kept > most_; });
   }
 
   std::uint64_t least_;
+  std::size_t most_;
   std::vector<BinRange> gaps_;
 };
 

@@ -188,8 +188,8 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
                                   static_cast<double>(survey.ticks) * unit_s, path_),
                       "choose shorter bins");
   if (total_ > 0)
-    stops_ =
-        steps.stops(survey.ticks, binner_->ticks_per_bin(), binner_->bin_s(), detectors.size());
+    stops_ = steps.stops(survey.ticks, binner_->ticks_per_bin(), binner_->bin_s(), detectors.size(),
+                         detectors);
   for (const formats::TagBreak& one : survey.breaks)
     if (const BinRange bins{one.before / binner_->ticks_per_bin(),
                             std::min(total_, one.after / binner_->ticks_per_bin() + 1)};

@@ -37,7 +37,7 @@ class PhotonCounts final : public formats::CountReader {
   std::uint64_t total_photons() const { return photons_; }
   /// Detectors that are damaged tags' numbers, where none were chosen.
   const std::vector<formats::DetectorCount>& left_out() const { return left_out_; }
-  /// Stops of all chosen detectors in the whole file.
+  /// Stops of the chosen detectors in the whole file.
   const Stops& stops() const { return stops_; }
   /// Bins in which records were lost, in order.
   const std::vector<BinRange>& breaks() const { return breaks_; }

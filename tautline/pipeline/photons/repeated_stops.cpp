@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace tautline::pipeline {
@@ -82,16 +83,39 @@ bool beyond_chance(const CountsOfSteps& run, std::vector<BinRange> stops, double
   return std::min(independent, quietest) >= needed(independent);
 }
 
+// Whether the first `most` stand out from the rest: the length of the shortest of them, or none.
+std::optional<std::uint64_t> outstanding(const std::vector<BinRange>& by_length, std::size_t most,
+                                         const LongestGaps& gaps, double unit_s,
+                                         double shortest_s) {
+  const std::uint64_t shortest = by_length[most - 1].bins();
+  const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
+  if (kLongerThanRest * next > shortest || static_cast<double>(shortest) * unit_s < shortest_s)
+    return std::nullopt;
+  return shortest;
+}
+
+// The gaps between the first count and the last that are in no known stop, the longest first.
+std::vector<BinRange> longest_first(const BinRange& counted, const LongestGaps& gaps,
+                                    std::span<const BinRange> known) {
+  std::vector<BinRange> by_length;
+  for (const BinRange& gap : gaps.gaps())
+    if (gap.first > counted.first && gap.end < counted.end &&
+        std::none_of(known.begin(), known.end(),
+                     [&](const BinRange& one) { return overlap(one, gap); }))
+      by_length.push_back(gap);
+  std::sort(by_length.begin(), by_length.end(),
+            [](const BinRange& a, const BinRange& b) { return a.bins() > b.bins(); });
+  return by_length;
+}
+
 // Of `shortest_s` or more; `by_length`: gaps outside of known stops, the longest first.
 RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortest_s,
                           const CountsOfSteps& run, const LongestGaps& gaps,
                           std::span<const BinRange> known) {
   for (std::size_t most = by_length.size(); most >= kFewestStops; --most) {
-    const std::uint64_t shortest = by_length[most - 1].bins();
-    const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
-    if (kLongerThanRest * next > shortest ||
-        static_cast<double>(shortest) * run.unit_s < shortest_s)
-      continue;
+    const auto found_shortest = outstanding(by_length, most, gaps, run.unit_s, shortest_s);
+    if (!found_shortest) continue;
+    const std::uint64_t shortest = *found_shortest;
     const std::span longest_ones = std::span(by_length).first(most);
     if (2 * sum_inside(longest_ones, run.counted) >
         run.counted.bins() - sum_inside(known, run.counted))
@@ -105,7 +129,7 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
     const bool likely = !beyond_chance(run, std::move(all), static_cast<double>(shortest));
     // However the light flickers, chance does not make them of one length.
     if (likely && !alike) continue;
-    RepeatedStops found{{longest_ones.begin(), longest_ones.end()}, false};
+    RepeatedStops found{{longest_ones.begin(), longest_ones.end()}, false, alike};
     sort_by_time(found.stops);
     const double seconds = static_cast<double>(shortest) * run.unit_s;
     found.certain = !likely && seconds >= kShortestCertainStop_s &&
@@ -133,17 +157,18 @@ std::uint64_t least_gap(double unit_s) {
 
 RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
                              std::span<const BinRange> known) {
-  std::vector<BinRange> by_length;
-  for (const BinRange& gap : gaps.gaps())
-    if (gap.first > run.counted.first && gap.end < run.counted.end &&
-        std::none_of(known.begin(), known.end(),
-                     [&](const BinRange& one) { return overlap(one, gap); }))
-      by_length.push_back(gap);
-  std::sort(by_length.begin(), by_length.end(),
-            [](const BinRange& a, const BinRange& b) { return a.bins() > b.bins(); });
+  const std::vector<BinRange> by_length = longest_first(run.counted, gaps, known);
   RepeatedStops found = stops_among(by_length, kShortestCertainStop_s, run, gaps, known);
   if (!found.stops.empty()) return found;
   return stops_among(by_length, kShortestRepeatedStop_s, run, gaps, known);
+}
+
+bool may_be_repeated(const BinRange& counted, double unit_s, const LongestGaps& gaps,
+                     std::span<const BinRange> known) {
+  const std::vector<BinRange> by_length = longest_first(counted, gaps, known);
+  for (std::size_t most = by_length.size(); most >= kFewestStops; --most)
+    if (outstanding(by_length, most, gaps, unit_s, kShortestRepeatedStop_s)) return true;
+  return false;
 }
 
 }  // namespace tautline::pipeline

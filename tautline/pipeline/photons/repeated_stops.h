@@ -32,11 +32,17 @@ struct RepeatedStops {
   /// No lone emitter that blinks, nor light that is modulated: they are not below kShortestCertainStop_s, and all of one
   /// length or too long without a dark count.
   bool certain = false;
+  bool alike = false;  ///< ten or more of one length
 };
 
 /// Four stops or more among `gaps`, outside of `known` stops, and what is left of one where the run begins or ends; those
 /// below kShortestCertainStop_s where there are no others.
 RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
                              std::span<const BinRange> known);
+
+/// Whether the lengths of `gaps`, outside of `known` stops and between the first count and the last, allow such stops:
+/// without the counts, which may then be read.
+bool may_be_repeated(const BinRange& counted, double unit_s, const LongestGaps& gaps,
+                     std::span<const BinRange> known);
 
 }  // namespace tautline::pipeline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ formats::figure::Panel pulse_image(const std::string& title, const formats::figu
 /// Rows stand around their DMs; half of the first one, where it would reach below zero, is cut off.
 void cut_below_zero(formats::figure::Panel& panel);
 
-/// G against lag of the first few of `count` curves, and their count rates.
+/// G against lag of the first few of `count` curves, and their count rates. `facts`: of their file, which has their stops.
 formats::figure::Figure figure_of_curves(const std::string& title,
                                          const std::vector<core::CorrelationCurve>& curves,
-                                         std::size_t count);
+                                         std::size_t count,
+                                         const std::map<std::string, std::string>& facts = {});
 
 }  // namespace tautline::pipeline::plot

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <map>
 #include <string>
 #include <unordered_set>
 
@@ -121,7 +124,43 @@ std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
   return values;
 }
 
+double number_of(const std::map<std::string, std::string>& facts, const std::string& name) {
+  const auto fact = facts.find(name);
+  return fact == facts.end() ? 0 : std::strtod(fact->second.c_str(), nullptr);
+}
+
+// Of stops that come again and again: those of all sensors, and of the sensors `shown`.
+std::vector<RepeatedRanges> repeated_stops_of(const std::map<std::string, std::string>& facts,
+                                              double bin_s, const std::vector<std::string>& shown) {
+  constexpr std::size_t kFew = 3, kMostNoted = 1000;
+  const double run_first = number_of(facts, kRunFirstFact);
+  if (!(bin_s > 0)) bin_s = number_of(facts, "bin [s]");  // of a CSV
+  const std::vector<EmptyCounts> noted = noted_stretches(facts);
+  std::map<std::string, RepeatedRanges> by_name;
+  for (const EmptyCounts& one : noted) {
+    const auto is_shown = [&](const std::string& name) {
+      return std::find(shown.begin(), shown.end(), name) != shown.end();
+    };
+    if (!one.names.empty() && std::none_of(one.names.begin(), one.names.end(), is_shown)) continue;
+    const std::string name = !one.names.empty() ? fmt::format("{}", fmt::join(one.names, ", "))
+                             : one.sensors == 1 ? std::string()
+                                                : "all sensors";
+    const double from = std::max(0.0, (static_cast<double>(one.first_sample) - run_first) * bin_s);
+    const double to =
+        (static_cast<double>(one.first_sample) - run_first + static_cast<double>(one.samples)) *
+        bin_s;
+    RepeatedRanges& ranges = by_name.try_emplace(name, RepeatedRanges{name}).first->second;
+    if (from < to) ranges.ranges.emplace_back(from, to);
+    ranges.more = noted.size() == kMostNoted;
+  }
+  std::vector<RepeatedRanges> repeated;
+  for (auto& [name, ranges] : by_name)
+    if (ranges.ranges.size() > kFew) repeated.push_back(std::move(ranges));
+  return repeated;
+}
+
 figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
+                    const std::map<std::string, std::string>& facts,
                     std::vector<std::string>& notes) {
   figure::Panel panel{"Count rate", axis("time", "s"), axis("count rate", "kHz")};
   std::vector<double> x, y;
@@ -143,7 +182,7 @@ figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
       add(one.second,
           one.second.label.empty() ? fmt::format("curve {}, second", k) : one.second.label);
   }
-  mark_stops(counted, panel, notes);
+  mark_stops(counted, repeated_stops_of(facts, curves.front().bin_s, seen), panel, notes);
   figure::fit_axis(panel.x, x);
   figure::fit_axis(panel.y, y);
   panel.x.low = std::max(0.0, panel.x.low);
@@ -181,13 +220,14 @@ Figure plot_curves(const PlotConfig& config) {
   const formats::curves::CurveFile file = formats::curves::read(config.input);
   if (file.curves.empty())
     throw core::Error(core::ErrorKind::format, config.input, "no curves", "at least one");
-  Figure made = figure_of_curves(name_of(config.input), file.curves, file.curves.size());
+  Figure made =
+      figure_of_curves(name_of(config.input), file.curves, file.curves.size(), file.facts);
   made.facts.insert(made.facts.begin(), {"format", file.format});
   return made;
 }
 
 Figure figure_of_curves(const std::string& title, const std::vector<core::CorrelationCurve>& curves,
-                        std::size_t count) {
+                        std::size_t count, const std::map<std::string, std::string>& facts) {
   const std::size_t shown = std::min(kMostCurves, curves.size());
   Figure made{title};
   made.facts = {{"curves", grouped(count)}};
@@ -211,7 +251,7 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
   figure::fit_axis(panel.x, lags);
   figure::fit_axis(panel.y, without_shot_noise(panel.lines));
   made.panels.push_back(std::move(panel));
-  figure::Panel trace = rates(curves, made.notes);
+  figure::Panel trace = rates(curves, facts, made.notes);
   if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
   if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
   if (sums)

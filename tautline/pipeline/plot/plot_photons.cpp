@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <span>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/pipeline/photons/count_stops.h"
+#include "tautline/pipeline/photons/photon_steps.h"
 #include "tautline/pipeline/photons/tcspc_histogram.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
@@ -24,12 +27,23 @@ namespace figure = formats::figure;
 constexpr std::size_t kPhotons = std::size_t{1} << 14, kCountBytes = std::size_t{4} << 20;
 constexpr std::size_t kMostDetectors = 8, kMostPixels = 512, kTraceCells = 500;
 
-std::uint64_t last_time(formats::PhotonReader& reader, const PlotRun& run) {
+// `steps` get the photons of all detectors, without the sync input of T2, and `detectors` their numbers.
+std::uint64_t last_time(formats::PhotonReader& reader, const PlotRun& run, PhotonSteps& steps,
+                        std::vector<std::uint16_t>& detectors) {
+  std::vector<bool> seen(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1);
+  if (reader.description().mode != formats::TagMode::t3) seen[formats::kSyncChannel] = true;
+  const std::vector<bool> left_out = seen;
   std::vector<formats::Photon> photons(kPhotons);
   std::uint64_t last = 0;
   reader.rewind();
   while (const std::size_t count = reader.read(photons)) {
     last = photons[count - 1].time;
+    for (const formats::Photon& photon : std::span(photons).first(count)) {
+      if (left_out[photon.channel]) continue;
+      if (!seen[photon.channel]) detectors.push_back(photon.channel);
+      seen[photon.channel] = true;
+      steps.add(photon.time, photon.channel);
+    }
     run.at(0.3 * static_cast<double>(reader.counts().records) /
            static_cast<double>(std::max<std::uint64_t>(1, reader.description().records)));
   }
@@ -49,7 +63,13 @@ Window window_of(const PlotConfig& config, double length_s) {
   return window;
 }
 
+std::string name_of_detector(std::uint16_t detector) {
+  return fmt::format("detector {}", detector);
+}
+
+// `stops`, of the `detectors` in this order, are in ticks.
 figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, const PlotRun& run,
+                         const Stops& stops, std::span<const std::uint16_t> detectors,
                          std::vector<std::string>& notes) {
   const double unit = reader.description().time_unit_s;
   const double cell = (window.end_s - window.first_s) / kTraceCells;
@@ -75,7 +95,7 @@ figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, co
   for (const auto& [detector, of] : counts) {
     if (panel.lines.size() == kMostDetectors) break;
     figure::Line line;
-    line.name = fmt::format("detector {}", detector);
+    line.name = name_of_detector(detector);
     counted.push_back({line.name, of, window.first_s / scale, cell / scale});
     for (std::size_t k = 0; k < of.size(); ++k) {
       line.x.push_back((window.first_s + (static_cast<double>(k) + 0.5) * cell) / scale);
@@ -84,7 +104,10 @@ figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, co
     all.insert(all.end(), line.y.begin(), line.y.end());
     panel.lines.push_back(std::move(line));
   }
-  mark_stops(counted, panel, notes);
+  std::vector<std::string> names;
+  for (const std::uint16_t detector : detectors) names.push_back(name_of_detector(detector));
+  mark_stops(counted, repeated_ranges(stops, names, unit, 0, {window.first_s, window.end_s}, scale),
+             panel, notes);
   figure::fit_axis(panel.y, all);
   panel.y.low = 0;
   return panel;
@@ -207,6 +230,19 @@ std::vector<CountLine> lines_that_may_stop(const CountMeans& m, std::size_t sens
   return lines;
 }
 
+// Of counts in bins, from bin `first` on.
+std::vector<RepeatedRanges> repeated_stops_of(const PlotConfig& config, std::uint64_t first,
+                                              std::uint64_t samples, double bin_s,
+                                              std::size_t sensors, double scale) {
+  const Stops stops = find_stops([&] { return formats::open_counts(config.input, config.raw); },
+                                 first, samples, bin_s);
+  std::vector<std::string> names(sensors);
+  for (std::size_t s = 0; s < sensors && sensors > 1; ++s) names[s] = fmt::format("sensor {}", s);
+  const double first_s = static_cast<double>(first) * bin_s;
+  return repeated_ranges(stops, names, bin_s, first_s,
+                         {first_s, first_s + static_cast<double>(samples) * bin_s}, scale);
+}
+
 figure::Axis places(const std::string& label, const Binning& binning) {
   figure::Axis made = axis(label, "", 0, static_cast<double>(binning.cells));
   for (std::size_t k = 0; k < binning.cells; ++k)
@@ -240,7 +276,11 @@ figure::Panel sensor_map(const formats::CountDescription& d, const CountMeans& m
 Figure plot_tags(const PlotConfig& config, const PlotRun& run) {
   const auto reader = formats::open_photons(config.input);
   const formats::PhotonDescription& d = reader->description();
-  const double length_s = static_cast<double>(last_time(*reader, run)) * d.time_unit_s;
+  PhotonSteps steps(d.time_unit_s);
+  std::vector<std::uint16_t> detectors;
+  const std::uint64_t last = last_time(*reader, run, steps, detectors);
+  std::ranges::sort(detectors);
+  const double length_s = static_cast<double>(last) * d.time_unit_s;
   const std::uint64_t photons = reader->counts().photons;
   if (photons == 0)
     throw core::Error(core::ErrorKind::format, config.input, "no photons", "at least one");
@@ -250,8 +290,9 @@ Figure plot_tags(const PlotConfig& config, const PlotRun& run) {
                 {"length", in_seconds(length_s)},
                 {"mean rate", in_hertz(static_cast<double>(photons) / length_s)}};
   // One behind the last photon, which counts too.
-  made.panels.push_back(
-      rate_panel(*reader, window_of(config, length_s + d.time_unit_s), run, made.notes));
+  const Stops stops = steps.stops(last + 1, 1, d.time_unit_s, detectors.size(), detectors);
+  made.panels.push_back(rate_panel(*reader, window_of(config, length_s + d.time_unit_s), run, stops,
+                                   detectors, made.notes));
   if (d.microtime_unit_s > 0)
     made.panels.push_back(tcspc_panel(tcspc_histogram(*reader, config.input)));
   for (const std::string& damage : reader->damage().messages)
@@ -317,7 +358,10 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
                     "the .json that was written with it beside it.",
                     grouped(total), total == 1 ? "time" : "times", grouped(d.sensors),
                     d.sensors == 1 ? "sensor" : "sensors"));
-  mark_stops(lines_that_may_stop(m, d.sensors, first_s / scale, cell / scale), panel, made.notes);
+  mark_stops(lines_that_may_stop(m, d.sensors, first_s / scale, cell / scale),
+             bin_s > 0 ? repeated_stops_of(config, first, samples, bin_s, d.sensors, scale)
+                       : std::vector<RepeatedRanges>{},
+             panel, made.notes);
   made.facts = {{"format", d.format}, {"sensors", grouped(d.sensors)}, {"times", grouped(total)}};
   if (bin_s > 0) made.facts.push_back({"bin", in_seconds(bin_s)});
   made.panels.push_back(std::move(panel));

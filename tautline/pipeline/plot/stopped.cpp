@@ -6,26 +6,65 @@
 #include <algorithm>
 #include <utility>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::pipeline::plot {
 
 namespace {
 
-// Ranges that overlap, or touch, are one.
-void join(std::vector<std::pair<double, double>>& ranges) {
+// Stops of some sensors are named one by one up to this number.
+constexpr std::size_t kFew = 3;
+
+// Ranges that overlap, or are less than `apart` from each other, are one.
+void join(std::vector<std::pair<double, double>>& ranges, double apart) {
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::pair<double, double>> joined;
   for (const auto& range : ranges)
-    if (!joined.empty() && range.first <= joined.back().second)
+    if (!joined.empty() && range.first <= joined.back().second + apart)
       joined.back().second = std::max(joined.back().second, range.second);
     else
       joined.push_back(range);
   ranges = std::move(joined);
 }
 
+void note_repeated(const RepeatedRanges& one, const std::string& unit,
+                   std::vector<std::string>& notes) {
+  double length = 0;
+  for (const auto& [first, end] : one.ranges) length += end - first;
+  notes.push_back(fmt::format("Grey: the counts of {} stop {}{}, for {:.4g} {} in all{}.",
+                              one.name.empty() ? "the sensor" : one.name,
+                              core::counted(one.ranges.size(), "time"), one.more ? " or more" : "",
+                              length, unit, one.more ? " or more" : ""));
+}
+
 }  // namespace
 
-void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
-                std::vector<std::string>& notes) {
+std::vector<RepeatedRanges> repeated_ranges(const Stops& stops, std::span<const std::string> names,
+                                            double place_s, double first_s,
+                                            std::pair<double, double> shown_s, double unit_s) {
+  std::vector<RepeatedRanges> found;
+  const auto add = [&](const std::string& name, const std::vector<BinRange>& ranges) {
+    if (ranges.size() <= kFew) return;
+    RepeatedRanges one{name};
+    for (const BinRange& range : ranges) {
+      const double from = std::max(shown_s.first,
+                                   first_s + place_s * static_cast<double>(range.first)),
+                   to =
+                       std::min(shown_s.second, first_s + place_s * static_cast<double>(range.end));
+      if (from < to) one.ranges.emplace_back(from / unit_s, to / unit_s);
+    }
+    if (!one.ranges.empty()) found.push_back(std::move(one));
+  };
+  std::vector<BinRange> of_all = stops.left_out;
+  of_all.insert(of_all.end(), stops.named.begin(), stops.named.end());
+  sort_by_time(of_all);
+  add(names.size() == 1 ? names[0] : "all sensors", of_all);
+  for (const SensorStops& one : stops.single) add(names[one.sensor], one.stops);
+  return found;
+}
+
+void mark_stops(std::span<const CountLine> lines, std::span<const RepeatedRanges> repeated,
+                formats::figure::Panel& panel, std::vector<std::string>& notes) {
   constexpr std::size_t kNamed = 8;
   std::vector<std::string> names;
   for (const CountLine& line : lines) {
@@ -38,7 +77,9 @@ void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
                                line.first + static_cast<double>(stop.end) * line.cell);
     }
   }
-  join(panel.empty);
+  for (const RepeatedRanges& one : repeated)
+    panel.empty.insert(panel.empty.end(), one.ranges.begin(), one.ranges.end());
+  join(panel.empty, lines.empty() ? 0 : lines.front().cell / 2);
   if (names.size() > kNamed) {
     const std::size_t more = names.size() - kNamed;
     names.resize(kNamed);
@@ -46,6 +87,7 @@ void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
   }
   if (!names.empty())
     notes.push_back(fmt::format("Grey: the counts of {} stop.", fmt::join(names, ", ")));
+  for (const RepeatedRanges& one : repeated) note_repeated(one, panel.x.unit, notes);
 }
 
 }  // namespace tautline::pipeline::plot

@@ -122,7 +122,7 @@ TEST(CurveStreams, KeepAsManyStopsAsTheirTracesNeed) {
     EXPECT_EQ(a.first[s].trace.rate_khz, b.first[s].trace.rate_khz);
   }
   const std::vector<std::uint8_t> good{1, 1};
-  EXPECT_EQ(known.empty_stretches(good).size(), found.empty_stretches(good).size());
+  EXPECT_EQ(known.empty_stretches(good, 1e-6).size(), found.empty_stretches(good, 1e-6).size());
 }
 
 }  // namespace

@@ -160,6 +160,43 @@ TEST_F(PlotStops, DetectorsOfTimeTags) {
   drawn("t.ptu");
 }
 
+// One of two detectors, again and again: each time is grey, and a note has their number.
+TEST_F(PlotStops, DetectorsThatStopAgainAndAgain) {
+  constexpr std::size_t kSteps = 60'000, kPeriod = 4000, kLength = 400;
+  constexpr double kStep_s = 1024 * 5e-8;
+  auto random = generator();
+  const std::size_t phase = 1000 + random() % 2000;
+  std::vector<std::uint32_t> words;
+  for (std::size_t k = 0; k < kSteps; ++k) {
+    words.push_back(0xFE000001U);
+    for (std::uint32_t detector = 0; detector < 2; ++detector)
+      if ((detector == 0 || (k + phase) % kPeriod >= kLength) && random() % 4 == 0)
+        words.push_back(detector << 25 | 25U << 10 | (detector == 0 ? 7U : 90U));
+  }
+  save(scratch / "t.ptu", tag_file(0x01010304, words, 5e-8));
+  const figure::Figure made = figure_of("t.ptu");
+  const auto& ranges = panel(made, "Count rate").empty;
+  ASSERT_EQ(ranges.size(), kSteps / kPeriod);
+  for (std::size_t k = 0; k < ranges.size(); ++k) {
+    const double first_s = static_cast<double>((k + 1) * kPeriod - phase) * kStep_s;
+    EXPECT_NEAR(ranges[k].first, first_s, 60 * kStep_s);
+    EXPECT_NEAR(ranges[k].second, first_s + kLength * kStep_s, 60 * kStep_s);
+  }
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_TRUE(made.notes[0].starts_with("Grey: the counts of detector 1 stop 15 times, for 0.3"))
+      << made.notes[0];
+  drawn("t.ptu");
+  // Of a part of the time.
+  pipeline::PlotConfig config;
+  config.start_s = ranges[4].first + 0.005;
+  config.duration_s = 0.3;
+  const figure::Figure part = figure_of("t.ptu", config);
+  ASSERT_EQ(panel(part, "Count rate").x.unit, "s");
+  ASSERT_EQ(panel(part, "Count rate").empty.size(), 2u);
+  EXPECT_NEAR(panel(part, "Count rate").empty[0].first, config.start_s, 1e-9);
+  EXPECT_NEAR(panel(part, "Count rate").empty[1].first, ranges[5].first, 1e-9);
+}
+
 TEST_F(PlotStops, RecordedTagsWithACut) {
   const std::string bytes = recorded("fcs/Point_1.pt3");
   if (bytes.empty()) GTEST_SKIP() << "the recorded photons are absent";
@@ -325,6 +362,73 @@ TEST_F(Plot, CountsOfOneSensorThatStop) {
     EXPECT_NEAR(ranges[0].second, 1, 0.005) << name;
     ASSERT_FALSE(made.notes.empty());
     EXPECT_EQ(made.notes[0], said);
+  }
+}
+
+// Of one sensor or of both: in counts, and in the rates of their curves, from whatever file these are read.
+TEST_F(Plot, CountsThatStopAgainAndAgain) {
+  constexpr std::size_t kBins = 20'000, kPeriod = 500, kLength = 30;
+  must({"simulate", "photons", "--sensors", "2", "--duration", "20", "--bin", "1e-3", "--model",
+        "diffusion:n=20,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  const std::string whole = read_file(scratch / "x.npy");
+  const std::size_t begin = whole.size() - 2 * kBins, phase = 50 + generator()() % 400;
+  pipeline::PlotConfig config;
+  config.bin_s = 1e-3;
+  EXPECT_TRUE(panel(figure_of("x.npy", config), "Count rate").empty.empty());
+  for (const bool both : {false, true}) {
+    std::string bytes = whole;
+    for (std::size_t t = 0; t < kBins; ++t) {
+      char* const row = &bytes[begin + 2 * t];
+      row[0] = std::max<char>(row[0], 1);
+      row[1] = std::max<char>(row[1], 1);
+      if ((t + kPeriod - phase) % kPeriod >= kLength) continue;
+      row[1] = '\0';
+      if (both) row[0] = '\0';
+    }
+    write_file(scratch / "stops.npy", bytes);
+    const std::string said = fmt::format("Grey: the counts of {} stop 40 times, for 1.2 s in all.",
+                                         both ? "all sensors" : "sensor 1");
+    const auto expect_grey = [&](const figure::Figure& made, std::size_t first, double start_s) {
+      const figure::Panel& rate = panel(made, "Count rate");
+      ASSERT_EQ(rate.x.unit, "s");
+      ASSERT_EQ(rate.empty.size(), kBins / kPeriod - first);
+      for (std::size_t k = first; k < kBins / kPeriod; ++k) {
+        const double from_s = static_cast<double>(phase + k * kPeriod) * 1e-3 - start_s;
+        EXPECT_NEAR(rate.empty[k - first].first, from_s, both ? 0.041 : 1e-6);
+        EXPECT_NEAR(rate.empty[k - first].second, from_s + kLength * 1e-3, both ? 0.041 : 1e-6);
+      }
+    };
+    const figure::Figure counts = figure_of("stops.npy", config);
+    expect_grey(counts, 0, 0);
+    EXPECT_EQ(counts.notes.at(counts.notes.size() - 1), said);
+    std::vector<std::string> names{"g.csv", "g.zip"};
+#ifdef TAUTLINE_HDF5
+    names.push_back("g.h5");
+#endif
+    for (const std::string& name : names) {
+      must({"autocorrelate", scratch / "stops.npy", "-o", scratch / name, "--bin", "1e-3",
+            "--pairs", "0x1", "--overwrite"});
+      const figure::Figure curve = figure_of(name);
+      expect_grey(curve, 0, 0);
+      EXPECT_NE(std::find(curve.notes.begin(), curve.notes.end(), said), curve.notes.end());
+    }
+    // Of a part, whose time counts from its begin.
+    const double start_s = static_cast<double>(phase + 2 * kPeriod + 100) * 1e-3;
+    must({"autocorrelate", scratch / "stops.npy", "-o", scratch / "part.zip", "--bin", "1e-3",
+          "--start", std::to_string(start_s)});
+    expect_grey(figure_of("part.zip"), 3, start_s);
+    fs::remove(scratch / "part.zip");
+    // More than can be seen are one range, and counted.
+    bytes = whole;
+    std::size_t times = 0;
+    for (std::size_t t = 100; t + 100 < kBins; t += 30, ++times)
+      for (std::size_t n = 0; n < 12; ++n)
+        for (std::size_t s = both ? 0 : 1; s < 2; ++s) bytes[begin + 2 * (t + n) + s] = '\0';
+    write_file(scratch / "often.npy", bytes);
+    const figure::Figure often = figure_of("often.npy", config);
+    ASSERT_EQ(panel(often, "Count rate").empty.size(), 1u);
+    EXPECT_NE(often.notes.back().find(fmt::format("stop {} times, for ", times)), std::string::npos)
+        << often.notes.back();
   }
 }
 
