@@ -44,6 +44,7 @@ struct InspectOptions {
 
 int inspect_voltages(const Global& global, const std::string& path, const InspectOptions& options) {
   const auto reader = formats::open_voltages(path, options.reader);
+  formats::require_complex_bands(options.reader, reader->description());
   const formats::Damage damage = reader->foreseen_damage();
   const core::VoltageDescription& d = reader->description();
   const double seconds = static_cast<double>(reader->total_samples()) / d.rate_hz.value();

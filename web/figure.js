@@ -63,8 +63,8 @@
         }
       }
       if (fine.length >= 2) return fine;
-      return tautline.ticks(low, high, most).map(({ value }) =>
-        ({ value, text: tautline.short(Math.pow(10, value)) }));
+      return tautline.ticks(Math.pow(10, low), Math.pow(10, high), most).map(({ value, text }) =>
+        ({ value: Math.log10(value), text }));
     }
     text(place) {
       if (this.names) return this.names[Math.floor(place)] || "";

@@ -426,9 +426,10 @@ def _trials_of_array(dms: Any) -> list[float]:
 def _refuse_pair(dms: Any, trials: list[float], form: str) -> None:
     """A tuple of two may be meant as a range."""
     if isinstance(dms, tuple) and len(trials) == 2:
-        low, high = (f"{dm:.10g}" for dm in trials)
+        given = ", ".join(f"{dm:.10g}" for dm in trials)
+        low, high = (f"{dm:.10g}" for dm in sorted(trials))
         a_range = form.format(low, high)
-        raise refuse("dms", f"({low}, {high})", "a range or a list", f"{a_range} is a range, [{low}, {high}] two trials")
+        raise refuse("dms", f"({given})", "a range or a list", f"{a_range} is a range, [{low}, {high}] two trials")
 
 
 def _require_short_samples(sample_time_s: Any, max_width_s: Any) -> None:

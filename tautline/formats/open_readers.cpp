@@ -65,6 +65,13 @@ void require_possible(const core::VoltageDescription& given,
                              : "leave it out: the rate implies it");
 }
 
+// Bands are channels; the field makes real samples what no stage takes.
+void require_complex_bands(const ReaderOptions& options, const core::VoltageDescription& stream) {
+  if (options.threads_are == ThreadsAre::bands && stream.channelized() && !stream.format.complex)
+    throw core::Error(core::ErrorKind::config, "threads_are", "bands, of real samples",
+                      "complex samples where threads are bands", "leave it out");
+}
+
 std::string override_text(const std::string& field, double given_hz, const std::string& teller,
                           double told_hz) {
   if (given_hz == 0 || told_hz == 0 || std::abs(given_hz - told_hz) <= 1e-9 * std::abs(told_hz))

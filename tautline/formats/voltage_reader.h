@@ -126,6 +126,9 @@ const core::Fields<ReaderOptions>& fields(const ReaderOptions&);
 void refuse_unused(const std::string& path, const std::string& format, const ReaderOptions& options,
                    std::initializer_list<std::string_view> used);
 
+/// Throws Error(config) for threads of VDIF that are said to be bands of real samples, which nothing can correlate.
+void require_complex_bands(const ReaderOptions& options, const core::VoltageDescription& stream);
+
 /// Opens one file of any voltage format, told by its first bytes and its name.
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options = {});

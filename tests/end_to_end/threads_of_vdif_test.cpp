@@ -30,9 +30,11 @@ TEST_F(Mistakes, ThreadsOfRealSamplesAreNoBands) {
   const CommandResult antennas = run(words);
   EXPECT_EQ(antennas.status, kDone) << antennas.err;
   words.back() = "bands";
-  refused(words, kWrongUsage,
-          "--threads-are: bands, of real samples, expected complex samples where threads are "
-          "bands; leave it out");
+  for (const auto& bands : std::vector<std::vector<std::string>>{
+           words, {"inspect", scratch / "two.vdif", "--threads-are", "bands"}})
+    refused(bands, kWrongUsage,
+            "--threads-are: bands, of real samples, expected complex samples where threads are "
+            "bands; leave it out");
 }
 
 // Two threads of each of the stations Wz and On.

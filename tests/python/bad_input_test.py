@@ -431,6 +431,10 @@ def test_two_numbers_are_no_range_of_dms(rng: np.random.Generator) -> None:
         tl.dedisperse(x, (0, 400), **known)
     with pytest.raises(tl.ConfigError, match=r"^dms: 0:400, expected numbers, .*numpy.arange\(LOW, HIGH, STEP\)"):
         tl.dedisperse(x, "0:400", **known)
+    with pytest.raises(tl.ConfigError, match=r'^dms: \(200, 0\), .*"0:200" is a range, \[0, 200\] two trials'):
+        tl.search(x, (200, 0), **known)
+    with pytest.raises(tl.ConfigError, match=r"numpy.arange\(0, 200, STEP\) is a range, \[0, 200\] two trials"):
+        tl.dedisperse(x, (200, 0), **known)
     assert tl.dedisperse(x, [0, 4], **known).shape[0] == 2
 
 

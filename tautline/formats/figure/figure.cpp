@@ -31,6 +31,8 @@ std::string power_of_ten(int power) {
   return text;
 }
 
+std::vector<Tick> round_numbers(const Axis& axis, double most);
+
 std::vector<Tick> decades(const Axis& axis, double most) {
   const double low = std::log10(axis.low), high = std::log10(axis.high);
   const int step = std::max(1, static_cast<int>(std::ceil((high - low) / std::max(1.0, most))));
@@ -48,7 +50,7 @@ std::vector<Tick> decades(const Axis& axis, double most) {
       if (value >= axis.low * (1 - 1e-9) && value <= axis.high * (1 + 1e-9))
         found.push_back({value, fmt::format("{:g}", value)});
     }
-  return found;
+  return found.size() < 2 ? round_numbers(axis, most) : found;
 }
 
 std::vector<Tick> named(const Axis& axis, double most) {
@@ -73,6 +75,33 @@ int decimals_of(double step) {
     if (std::fabs(scaled - std::round(scaled)) < 1e-6 * scaled) return decimals;
   }
   return 12;
+}
+
+// Of a linear axis, or a logarithmic one of less than a decade.
+std::vector<Tick> round_numbers(const Axis& axis, double most) {
+  const double span = axis.high - axis.low;
+  if (!(span > 0) || !std::isfinite(span)) return {};
+  const bool circle = axis.low == -180 && axis.high == 180;
+  const double raw = span / std::max(1.0, most);
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  double step = 10 * power;
+  for (const double factor : {1.0, 2.0, 2.5, 5.0})
+    if (factor * power >= raw * 0.999) {
+      step = factor * power;
+      break;
+    }
+  if (circle) step = raw > 60 ? 90 : 45;
+  // Large and tiny numbers in powers of ten, so that labels stay short.
+  const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
+  const bool plain = largest < 1e6 && step >= 1e-6;
+  const int decimals = decimals_of(step);
+  std::vector<Tick> found;
+  for (double k = std::ceil(axis.low / step - 1e-9); k * step <= axis.high + 1e-9 * span; ++k) {
+    const double value = k == 0 ? 0 : k * step;
+    found.push_back({value, with_minus(plain ? fmt::format("{:.{}f}", value, decimals)
+                                             : fmt::format("{:.4g}", value))});
+  }
+  return found;
 }
 
 }  // namespace
@@ -139,29 +168,7 @@ void fit_colours(Image& image, double low_quantile, double high_quantile) {
 std::vector<Tick> ticks(const Axis& axis, double most) {
   if (!axis.names.empty()) return named(axis, most);
   if (axis.scale == Scale::logarithmic) return decades(axis, most);
-  const double span = axis.high - axis.low;
-  if (!(span > 0) || !std::isfinite(span)) return {};
-  const bool circle = axis.low == -180 && axis.high == 180;
-  const double raw = span / std::max(1.0, most);
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  double step = 10 * power;
-  for (const double factor : {1.0, 2.0, 2.5, 5.0})
-    if (factor * power >= raw * 0.999) {
-      step = factor * power;
-      break;
-    }
-  if (circle) step = raw > 60 ? 90 : 45;
-  // Large and tiny numbers in powers of ten, so that labels stay short.
-  const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
-  const bool plain = largest < 1e6 && step >= 1e-6;
-  const int decimals = decimals_of(step);
-  std::vector<Tick> found;
-  for (double k = std::ceil(axis.low / step - 1e-9); k * step <= axis.high + 1e-9 * span; ++k) {
-    const double value = k == 0 ? 0 : k * step;
-    found.push_back({value, with_minus(plain ? fmt::format("{:.{}f}", value, decimals)
-                                             : fmt::format("{:.4g}", value))});
-  }
-  return found;
+  return round_numbers(axis, most);
 }
 
 std::pair<std::string, double> time_unit(double span_s) {

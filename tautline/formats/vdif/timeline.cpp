@@ -248,11 +248,23 @@ FrameNumbers look_at_numbers(const InputFile& file, const Header& common,
   return found;
 }
 
-// Rates that have a frame of each number below `frames`: powers of two MHz, as recorders have them.
+// Powers of two MHz and of two times 0.1 MHz, as recorders have them, in rising order.
+std::vector<std::int64_t> usual_rates() {
+  constexpr std::int64_t kHighest = 4'096'000'000;
+  std::vector<std::int64_t> rates;
+  for (const std::int64_t lowest : {100'000, 1'000'000})
+    for (std::int64_t rate = lowest; rate <= kHighest; rate *= 2) rates.push_back(rate);
+  std::ranges::sort(rates);
+  return rates;
+}
+
+// Rates that have a frame of each number below `frames`.
 std::string rates_allowed(std::int64_t frames, std::int64_t samples) {
+  constexpr std::size_t kNamed = 6;
   std::string rates;
   std::size_t named = 0;
-  for (std::int64_t rate = 1'000'000; rate <= 4'096'000'000 && named < 4; rate *= 2) {
+  for (const std::int64_t rate : usual_rates()) {
+    if (named == kNamed) break;
     if (rate % samples != 0 || rate / samples < frames) continue;
     rates += fmt::format("{}{}", rates.empty() ? "" : ", ", rate);
     ++named;

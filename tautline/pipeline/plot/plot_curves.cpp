@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
@@ -101,10 +102,8 @@ CountLine counts_of(const core::RateTrace& trace, const std::string& name) {
   return line;
 }
 
-// A point with its error bar.
-void add_reach(const figure::Line& line, std::size_t k, std::vector<double>& values) {
-  const double error = k < line.error.size() && std::isfinite(line.error[k]) ? line.error[k] : 0;
-  values.insert(values.end(), {line.y[k] - error, line.y[k] + error});
+double error_of(const figure::Line& line, std::size_t k) {
+  return k < line.error.size() && std::isfinite(line.error[k]) ? line.error[k] : 0;
 }
 
 // Without the shortest lags where these stand far above all others: shot noise and afterpulses would push the rest to
@@ -114,13 +113,14 @@ std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
   std::vector<double> values;
   const auto cut = [](const figure::Line& line) { return line.y.size() > kEnough ? kShortest : 0; };
   for (const figure::Line& line : lines)
-    for (std::size_t k = cut(line); k < line.y.size(); ++k) add_reach(line, k, values);
+    for (std::size_t k = cut(line); k < line.y.size(); ++k) values.push_back(line.y[k]);
   figure::Axis rest;
   figure::fit_axis(rest, values);
   const double reach = 0.5 * (rest.high - rest.low);
   for (const figure::Line& line : lines)
     for (std::size_t k = 0; k < cut(line); ++k)
-      if (line.y[k] > rest.low - reach && line.y[k] < rest.high + reach) add_reach(line, k, values);
+      if (line.y[k] > rest.low - reach && line.y[k] < rest.high + reach)
+        values.push_back(line.y[k]);
   return values;
 }
 
@@ -157,6 +157,48 @@ std::vector<RepeatedRanges> repeated_stops_of(const std::map<std::string, std::s
   for (auto& [name, ranges] : by_name)
     if (ranges.ranges.size() > kFew) repeated.push_back(std::move(ranges));
   return repeated;
+}
+
+// The points choose the range, and error bars widen it by a quarter at most: those of a sensor that stopped would
+// flatten all other curves.
+void fit_curves(figure::Axis& axis, const std::vector<figure::Line>& lines) {
+  constexpr double kMostOfBars = 0.25;
+  figure::fit_axis(axis, without_shot_noise(lines));
+  const double low = axis.low, high = axis.high, reach = kMostOfBars * (high - low);
+  for (const figure::Line& line : lines)
+    for (std::size_t k = 0; k < line.y.size(); ++k) {
+      if (!(line.y[k] >= low && line.y[k] <= high)) continue;
+      const double error = error_of(line, k);
+      axis.low = std::min(axis.low, std::max(low - reach, line.y[k] - error));
+      axis.high = std::max(axis.high, std::min(high + reach, line.y[k] + error));
+    }
+}
+
+// Points and error bars that lie outside.
+void note_outside(const figure::Axis& axis, const std::vector<figure::Line>& lines,
+                  std::vector<std::string>& notes) {
+  std::size_t points = 0, bars = 0;
+  double lowest = axis.low, highest = axis.high;
+  for (const figure::Line& line : lines)
+    for (std::size_t k = 0; k < line.y.size(); ++k) {
+      if (!std::isfinite(line.y[k])) continue;
+      const bool outside = line.y[k] < axis.low || line.y[k] > axis.high;
+      points += outside ? 1 : 0;
+      lowest = std::min(lowest, line.y[k]);
+      highest = std::max(highest, line.y[k]);
+      const double error = error_of(line, k);
+      bars += !outside && (line.y[k] - error < axis.low || line.y[k] + error > axis.high) ? 1 : 0;
+    }
+  if (points > 0)
+    notes.push_back(fmt::format("{} of the shortest lags outside of the picture, {}.",
+                                core::counted(points, "point"),
+                                lowest < axis.low && highest > axis.high
+                                    ? fmt::format("from {:.4g} to {:.4g}", lowest, highest)
+                                : lowest < axis.low ? fmt::format("down to {:.4g}", lowest)
+                                                    : fmt::format("up to {:.4g}", highest)));
+  if (bars > 0)
+    notes.push_back(fmt::format("{} longer than the picture shows.",
+                                core::counted(bars, "error bar is", "error bars are")));
 }
 
 figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
@@ -249,11 +291,14 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
     lags.insert(lags.end(), panel.lines.back().x.begin(), panel.lines.back().x.end());
   }
   figure::fit_axis(panel.x, lags);
-  figure::fit_axis(panel.y, without_shot_noise(panel.lines));
+  fit_curves(panel.y, panel.lines);
+  std::vector<std::string> outside;
+  note_outside(panel.y, panel.lines, outside);
   made.panels.push_back(std::move(panel));
   figure::Panel trace = rates(curves, facts, made.notes);
   if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
   if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
+  made.notes.insert(made.notes.end(), outside.begin(), outside.end());
   if (sums)
     made.notes.push_back(
         "Sums of products of counts, not G: the counts were correlated without normalisation.");

@@ -37,14 +37,26 @@ constexpr std::size_t kMemory = std::size_t{1} << 30, kMostInputs = 8;
 // node that fills it.
 struct PowerMeans {
   Binning time, frequency;
-  MeanGrid picture{1, 1};          // [row][column]
-  std::vector<double> sum, count;  // [input][channel]
-  MeanGrid trace{1, 1};            // [one of the first inputs][column]
-  std::vector<bool> seen;          // [input][column]: whether there was a valid spectrum
+  MeanGrid picture{1, 1};            // [row][column]
+  std::vector<double> sum, count;    // [input][channel]
+  MeanGrid trace{1, 1};              // [one of the first inputs][column]
+  std::vector<std::uint64_t> valid;  // [input][column]: spectra
+  std::uint64_t spectra = 0;         // to the last one, among them those that are invalid or lost
   std::size_t inputs = 0, channels = 0;
-  stream::RecordedLevels levels;  // of the samples that were read, once the run has ended
+  // Of the samples that were read, once the run has ended.
+  std::uint64_t samples = 0;
+  stream::EmptyVoltages empty;
+  stream::RecordedLevels levels;
   std::vector<stream::VoltageStep> steps;
 };
+
+// The part of a column's spectra of an input that are invalid or lost.
+double missing_part(const PowerMeans& m, std::size_t input, std::size_t column) {
+  const std::uint64_t first = column * m.time.per_cell;
+  if (m.spectra <= first) return 1;
+  const std::uint64_t all = std::min(m.time.per_cell, m.spectra - first);
+  return 1 - static_cast<double>(m.valid[input * m.time.cells + column]) / static_cast<double>(all);
+}
 
 // The end of a graph: spectra of a filter bank, or of a stream that is channelized already.
 class MeanPowerNode final : public engine::Node {
@@ -71,7 +83,7 @@ class MeanPowerNode final : public engine::Node {
     m.sum.assign(m.inputs * m.channels, 0);
     m.count.assign(m.inputs * m.channels, 0);
     m.trace = MeanGrid(std::min(m.inputs, kMostInputs), m.time.cells);
-    m.seen.assign(m.inputs * m.time.cells, false);
+    m.valid.assign(m.inputs * m.time.cells, 0);
     return {};
   }
 
@@ -99,12 +111,13 @@ class MeanPowerNode final : public engine::Node {
   void add(const View& spectra, const engine::Block& block, std::uint64_t first) {
     PowerMeans& m = *means_;
     const core::ValidityView valid = block.valid.view();
+    m.spectra = std::max<std::uint64_t>(m.spectra, first + block.samples);
     for (std::size_t input = 0; input < m.inputs; ++input)
       for (std::size_t t = 0; t < block.samples; ++t) {
         if (!valid.empty() && (valid(input, t / 64) >> (t % 64) & 1) == 0) continue;
         const std::size_t column = m.time.cell(first + t);
         if (column >= m.time.cells) continue;
-        m.seen[input * m.time.cells + column] = true;
+        ++m.valid[input * m.time.cells + column];
         double sum = 0, count = 0;
         for (std::size_t c = 0; c < m.channels; ++c) {
           const double p = power(spectra(input, t, c));
@@ -184,6 +197,8 @@ std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run
   } catch (...) {
     rethrow_of_stage(go.failed_node(), false);
   }
+  means->samples = samples.samples();
+  means->empty = samples.empty();
   means->levels = samples.levels();
   means->steps = samples.level_steps();
   return means;
@@ -202,23 +217,38 @@ formats::ArrayLayout array_of(const core::VoltageDescription& d) {
   return formats::unknown_array(d.inputs() / feeds, feeds);
 }
 
-/// Cells of time, [first, end), in which the same inputs have no data.
+/// Columns, [first, end), in which the same inputs lack data.
 struct Missing {
   std::size_t first = 0, end = 0;
   std::vector<std::size_t> inputs;
 };
 
-std::vector<Missing> missing_cells(const PowerMeans& m) {
-  std::vector<Missing> found;
-  for (std::size_t cell = 0; cell < m.time.cells; ++cell) {
-    std::vector<std::size_t> inputs;
+// The part of a column that is missing from which on it is marked: any, unless that would make much of the picture grey.
+double least_missing(const PowerMeans& m) {
+  constexpr double kMuch = 0.25, kMostOf = 0.5;
+  std::size_t partly = 0;
+  for (std::size_t column = 0; column < m.time.cells; ++column) {
+    double most = 0;
     for (std::size_t input = 0; input < m.inputs; ++input)
-      if (!m.seen[input * m.time.cells + cell]) inputs.push_back(input);
+      most = std::max(most, missing_part(m, input, column));
+    partly += most > 0 && most < kMostOf ? 1 : 0;
+  }
+  return static_cast<double>(partly) > kMuch * static_cast<double>(m.time.cells) ? kMostOf : 0;
+}
+
+std::vector<Missing> missing_columns(const PowerMeans& m, double least) {
+  std::vector<Missing> found;
+  for (std::size_t column = 0; column < m.time.cells; ++column) {
+    std::vector<std::size_t> inputs;
+    for (std::size_t input = 0; input < m.inputs; ++input) {
+      const double part = missing_part(m, input, column);
+      if (part > 0 && part >= least) inputs.push_back(input);
+    }
     if (inputs.empty()) continue;
-    if (!found.empty() && found.back().end == cell && found.back().inputs == inputs)
+    if (!found.empty() && found.back().end == column && found.back().inputs == inputs)
       ++found.back().end;
     else
-      found.push_back({cell, cell + 1, std::move(inputs)});
+      found.push_back({column, column + 1, std::move(inputs)});
   }
   return found;
 }
@@ -233,13 +263,19 @@ std::string names_of(const std::vector<std::size_t>& inputs, const formats::Arra
                      more > 0 ? fmt::format(" and {}", core::counted(more, "more input")) : "");
 }
 
-// Marks the ranges of time in which one of the inputs has no data, and says which inputs these are, and when, where they
-// are not always the same or hardly seen.
+// Marks the columns in which one of the inputs lacks data, and says which inputs these are, and when, where they are not
+// always the same or hardly seen.
 void mark_missing(const PowerMeans& m, const formats::ArrayLayout& array, figure::Panel& panel,
                   std::vector<std::string>& notes) {
   constexpr std::size_t kMostNamed = 4;
   constexpr double kHardlySeen = 1.0 / 300;  // of the axis: some pixels
-  const std::vector<Missing> missing = missing_cells(m);
+  const double least = least_missing(m);
+  const std::vector<Missing> missing = missing_columns(m, least);
+  if (least > 0)
+    notes.push_back(
+        fmt::format("Many columns lack some data. Those that lack less than {:g} % "
+                    "are not grey.",
+                    100 * least));
   if (missing.empty()) return;
   const double step = (panel.x.high - panel.x.low) / static_cast<double>(m.time.cells);
   std::vector<std::string> texts;
@@ -360,6 +396,8 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
   if (m.inputs > kMostInputs)
     made.notes.push_back(fmt::format("Lines of the first {} of {} inputs.", kMostInputs, m.inputs));
   const std::vector<std::string> names = names_of_inputs(array);
+  if (const std::string shares = empty_shares(m.empty, m.samples, names); !shares.empty())
+    made.notes.push_back("Samples that never change, taken for lost: " + shares + ".");
   if (const std::string steps = level_steps_text(m.steps, names); !steps.empty())
     made.notes.push_back("Steps of level: " + steps + ".");
   if (const std::string clipped = clipped_text(m.levels, names); !clipped.empty())

@@ -9,12 +9,25 @@
 
 namespace tautline::pipeline {
 
+namespace {
+
+// What became of stretches in which no channel changes.
+std::string treatment_text(const EmptyFound& empty) {
+  if (empty.filled == 0) return "left out as gaps are";
+  if (empty.filled == empty.stretches) return "filled";
+  return fmt::format("{} filled, {} left out as gaps are", empty.filled,
+                     empty.stretches - empty.filled);
+}
+
+}  // namespace
+
 std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> texts;
   if (s.empty.stretches > 0) {
-    std::string text = fmt::format("{} in which no channel changes, left out as gaps are:",
-                                   core::counted(s.empty.stretches, "stretch", "stretches"));
+    std::string text = fmt::format("{} in which no channel changes, {}:",
+                                   core::counted(s.empty.stretches, "stretch", "stretches"),
+                                   treatment_text(s.empty));
     for (std::size_t k = 0; k < std::min(kNamed, s.empty.list.size()); ++k)
       text += fmt::format("{} {} from {}", k > 0 ? "," : "",
                           core::counted(s.empty.list[k].samples, "sample"),

@@ -18,6 +18,7 @@ struct EmptyTimes {
 /// The empty stretches found in the first pass over each part.
 struct EmptyFound {
   std::uint64_t samples = 0, stretches = 0;  ///< times without data
+  std::uint64_t filled = 0;                  ///< of the stretches; the others are left out, as gaps
   std::uint64_t values = 0;                  ///< times x channels of channels that stopped
   std::uint64_t noise_samples = 0;      ///< times at which noise took the place of some of them
   std::vector<std::uint64_t> channels;  ///< [channel] of each channel, all beams together

@@ -245,15 +245,17 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
       filling_ = *stretch;
       continue;
     }
+    const bool left_out = empty_config_ == Empty::split && stretch->count >= kLeastGap;
     if (counting) {
       found_.samples += stretch->count;
       ++found_.stretches;
+      found_.filled += left_out ? 0 : 1;
       empty_->count_not_finite(repeated_, stretch->count);
       if (found_.list.size() < EmptyFound::kListed)
         found_.list.push_back(
             {part().beam, part().placed.grid_first + stretch->first, stretch->count});
     }
-    if (empty_config_ == Empty::split && stretch->count >= kLeastGap) {
+    if (left_out) {
       skipping_ = true;
       done_ = stretch->first + stretch->count;
       return end;

@@ -170,4 +170,22 @@ std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples
   return stretches + (stretches.empty() || channels.empty() ? "" : "; ") + channels;
 }
 
+std::string empty_shares(const stream::EmptyVoltages& found, std::uint64_t samples,
+                         const std::vector<std::string>& names) {
+  std::map<std::uint64_t, std::vector<std::size_t>, std::greater<>> inputs;  // by empty samples
+  for (std::size_t i = 0; i < found.inputs.size(); ++i)
+    if (found.inputs[i] > 0) inputs[found.inputs[i]].push_back(i);
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [count, of] : inputs) {
+    if (named == kNamedInputs) return text + " ...";
+    text += named++ > 0 ? ", " : "";
+    text += fmt::format("{} for {} of {} ({:.3g} %)", name_inputs(of, names), count,
+                        core::counted(samples, "sample"),
+                        100 * static_cast<double>(count) /
+                            static_cast<double>(std::max<std::uint64_t>(samples, 1)));
+  }
+  return text;
+}
+
 }  // namespace tautline::pipeline

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/reduction_node.h"
@@ -107,14 +108,6 @@ std::size_t choose_blocks_of(const engine::Graph& graph, const engine::Port& vol
   return blocks.spectra;
 }
 
-// Bands are channels; the field makes real samples what no stage takes.
-void require_complex_bands(const RawVoltages& raw) {
-  if (raw.options.reader.threads_are == formats::ThreadsAre::bands &&
-      raw.description.channelized() && !raw.description.format.complex)
-    throw Error(ErrorKind::config, "threads_are", "bands, of real samples",
-                "complex samples where threads are bands", "leave it out");
-}
-
 }  // namespace
 
 void use_short_blocks(const engine::Graph& graph, const engine::Port& port) {
@@ -127,7 +120,7 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
                                         const engine::EdgeOptions& edge) {
   const engine::Stream stream = stream_at(graph, voltages);
   const auto& raw = stream.detail<RawVoltages>();
-  require_complex_bands(raw);
+  formats::require_complex_bands(raw.options.reader, raw.description);
   const std::size_t block_spectra = choose_blocks_of(graph, voltages, config);
   if (config.kept.count == 0) config.kept = {0, channels_of(raw.description, config.filter)};
   const bool channelized = raw.description.channelized();

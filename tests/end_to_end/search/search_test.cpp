@@ -88,12 +88,19 @@ TEST(SearchCommand, WhatHoldsNothingIsSaid) {
   };
   fill(middle, length);
   fill(kTimes - end, end);
-  for (std::size_t t = 0; t < kTimes; ++t)
-    bytes[static_cast<std::size_t>(first) + t * kChannels + constant] = '\7';
-  const std::string stretches =
-      "\n  empty: 2 stretches in which no channel changes, left out as gaps are: " +
-      std::to_string(length) + " samples from " + std::to_string(middle) + ", " +
-      std::to_string(end) + " samples from " + std::to_string(kTimes - end) + "\n";
+  const auto hold_channel = [&] {
+    for (std::size_t t = 0; t < kTimes; ++t)
+      bytes[static_cast<std::size_t>(first) + t * kChannels + constant] = '\7';
+  };
+  hold_channel();
+  const std::string padded = bytes;
+  // Shorter than 128 samples: a search fills it, and `dedisperse` fills all.
+  const std::size_t early = 500 + random() % 3'000, brief = 20 + random() % 108;
+  const auto samples_from = [](std::size_t count, std::size_t from) {
+    return std::to_string(count) + " samples from " + std::to_string(from);
+  };
+  const std::string long_ones =
+      samples_from(length, middle) + ", " + samples_from(end, kTimes - end) + "\n";
   for (const bool search : {true, false}) {
     const auto said = [&] {
       const CommandResult result =
@@ -105,10 +112,25 @@ TEST(SearchCommand, WhatHoldsNothingIsSaid) {
     };
     write_file(fil, whole);
     EXPECT_EQ(said().find("empty:"), std::string::npos);
-    write_file(fil, bytes);
-    const std::string text = said();
-    EXPECT_NE(text.find(stretches), std::string::npos) << text;
-    EXPECT_NE(text.find("\n  empty: 1 channel never changed, left out"), std::string::npos) << text;
+    const auto expect_said = [&](const std::string& stretches) {
+      write_file(fil, bytes);
+      const std::string text = said();
+      EXPECT_NE(text.find("\n  empty: " + stretches), std::string::npos) << stretches << text;
+      EXPECT_NE(text.find("\n  empty: 1 channel never changed, left out"), std::string::npos)
+          << text;
+    };
+    bytes = padded;
+    expect_said("2 stretches in which no channel changes, " +
+                std::string(search ? "left out as gaps are" : "filled") + ": " + long_ones);
+    fill(early, brief);
+    expect_said("3 stretches in which no channel changes, " +
+                std::string(search ? "1 filled, 2 left out as gaps are" : "filled") + ": " +
+                samples_from(brief, early) + ", " + long_ones);
+    bytes = whole;
+    hold_channel();
+    fill(early, brief);
+    expect_said("1 stretch in which no channel changes, filled: " + samples_from(brief, early) +
+                "\n");
   }
 }
 

@@ -58,6 +58,24 @@ TEST(FigureTicks, OfLogarithmsArePowersOfTen) {
   EXPECT_EQ(figure::ticks(axis_of(2e-7, 3e-5, figure::Scale::logarithmic), 5).size(), 2u);
 }
 
+// As of widths that are all alike, which fit_axis() gives room for a factor of two on either side.
+TEST(FigureTicks, OfAFactorOfTwoAreTwoOrMore) {
+  auto random = generator();
+  for (int k = 0; k < 2000; ++k) {
+    const double value = std::pow(10, static_cast<double>(random() % 10'000) / 1000 - 5);
+    figure::Axis axis{"width", "ms", figure::Scale::logarithmic};
+    figure::fit_axis(axis, {value});
+    if (k % 2 == 1) axis.high = axis.low * 1.5;
+    const auto ticks = figure::ticks(axis, 5);
+    ASSERT_GE(ticks.size(), 2u) << axis.low << " to " << axis.high;
+    ASSERT_LE(ticks.size(), 7u) << axis.low << " to " << axis.high;
+    for (const auto& tick : ticks) {
+      ASSERT_GE(tick.value, axis.low * (1 - 1e-6));
+      ASSERT_LE(tick.value, axis.high * (1 + 1e-6));
+    }
+  }
+}
+
 TEST(FigureTicks, OfNamesAre1Or2Or5Apart) {
   figure::Axis axis = axis_of(0, 32);
   for (int k = 0; k < 32; ++k) axis.names.push_back(std::to_string(k));

@@ -366,5 +366,52 @@ TEST_F(PlotFormats, Curves) {
   }
 }
 
+class PlotCurves : public PlotFormats {
+ protected:
+  // Of noise, with standard errors below 0.1.
+  PlotCurves() {
+    for (std::size_t l = 0; l < kLags; ++l) {
+      curve.lag_s.push_back(1e-6 * static_cast<double>(l + 1));
+      curve.g.push_back(0.01 * static_cast<double>(random_() % 50 + 1));
+      curve.standard_error.push_back(0.01 * static_cast<double>(random_() % 9 + 1));
+    }
+  }
+  figure::Figure made() {
+    formats::curves::write_csv(scratch / "x.csv", curve, {}, true);
+    return figure_of("x.csv");
+  }
+  static std::size_t notes_with(const figure::Figure& made, const std::string& words) {
+    return static_cast<std::size_t>(std::count_if(
+        made.notes.begin(), made.notes.end(),
+        [&](const std::string& note) { return note.find(words) != std::string::npos; }));
+  }
+  static constexpr std::size_t kLags = 40;
+  core::CorrelationCurve curve;
+};
+
+// As of a sensor that stopped for most of the time.
+TEST_F(PlotCurves, LongErrorBarsDoNotFlattenTheCurve) {
+  const std::size_t lag = 5 + random_() % 30, other = 36 + random_() % 4;
+  curve.standard_error[lag] = 1000;
+  curve.standard_error[other] = 50;
+  const figure::Figure figure = made();
+  const figure::Panel& correlation = panel(figure, "Correlation");
+  const auto [low, high] = std::minmax_element(curve.g.begin(), curve.g.end());
+  EXPECT_LT(correlation.y.low, *low);
+  EXPECT_GT(correlation.y.high, *high);
+  EXPECT_LT(correlation.y.high - correlation.y.low, 2 * (*high - *low));
+  EXPECT_EQ(notes_with(figure, "2 error bars are longer than the picture shows."), 1u);
+  EXPECT_EQ(notes_with(figure, "outside of the picture"), 0u);
+}
+
+TEST_F(PlotCurves, ShotNoiseOutsideOfThePictureIsSaid) {
+  EXPECT_EQ(notes_with(made(), "picture"), 0u);
+  curve.g[0] = 1000;
+  const figure::Figure figure = made();
+  EXPECT_LT(panel(figure, "Correlation").y.high, 1);
+  EXPECT_EQ(notes_with(figure, "1 point of the shortest lags outside of the picture, up to 1000."),
+            1u);
+}
+
 }  // namespace
 }  // namespace tautline::tests

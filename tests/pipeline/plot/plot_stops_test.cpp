@@ -1,5 +1,6 @@
 // Times without data in figures: hatched cells, gaps of lines, grey ranges.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -274,23 +275,109 @@ TEST_F(Plot, InputsThatStopAtDifferentTimes) {
                   empty[0].first, empty[0].second, empty[1].first, empty[1].second));
 }
 
-// One or two cells of 893.
-TEST_F(Plot, InputsThatStopTooBrieflyToBeSeenAreNotSaidToBeGrey) {
-  write_tone();
-  std::string bytes = read_file(scratch / "tone.dada");
-  constexpr std::size_t kTimes = 200000, kBytes = 4;
-  const std::size_t header = bytes.size() - kTimes * kBytes, begin = 40000 + generator()() % 90000;
-  for (std::size_t t = begin; t < begin + 450; ++t) bytes.replace(header + t * kBytes, 2, 2, '\0');
-  write_file(scratch / "stops.dada", bytes);
+// An input's samples [first, end) of write_tone()'s file are zeros, which no other sample of the tone is.
+class PlotVoltageStops : public Plot {
+ protected:
+  PlotVoltageStops() {
+    write_tone();
+    bytes = read_file(scratch / "tone.dada");
+    // A column of 50 spectra of 8 channels.
+    config.channels = 8;
+    config.columns = 500;
+  }
+  void stop(std::size_t antenna, std::size_t first, std::size_t end) {
+    const std::size_t header = bytes.size() - kTimes * kBytes;
+    for (std::size_t t = first; t < end; ++t)
+      bytes.replace(header + t * kBytes + 2 * antenna, 2, 2, '\0');
+  }
+  figure::Figure made() {
+    write_file(scratch / "stops.dada", bytes);
+    return figure_of("stops.dada", config);
+  }
+  // Of each input, as `channelize` counts them.
+  json counted() {
+    const CommandResult result = run({"--json", "channelize", scratch / "stops.dada", "-o",
+                                      scratch / "spectra.npy", "--channels", "8", "--overwrite"});
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return json::parse(result.out)["empty_inputs"];
+  }
+  static bool says(const figure::Figure& made, const std::string& note) {
+    return std::find(made.notes.begin(), made.notes.end(), note) != made.notes.end();
+  }
+  static constexpr std::size_t kTimes = 200000, kBytes = 4, kColumn = 400;
+  std::string bytes;
   pipeline::PlotConfig config;
-  config.channels = 32;
+};
+
+// One or two columns of 1,000.
+TEST_F(PlotVoltageStops, TooBriefToBeSeenAreNotSaidToBeGrey) {
+  const std::size_t first = 40000 + generator()() % 90000;
+  stop(0, first, first + 150);
   config.columns = 1000;
-  const figure::Figure made = figure_of("stops.dada", config);
-  const auto& empty = panel(made, "Power of each").empty;
+  const figure::Figure figure = made();
+  const auto& empty = panel(figure, "Power of each").empty;
   ASSERT_EQ(empty.size(), 1u);
-  EXPECT_EQ(made.notes.at(0),
+  EXPECT_EQ(figure.notes.at(0),
             fmt::format("No data, too briefly to be seen as grey, of 0x from {:.6g} to {:.6g} ms.",
                         empty[0].first, empty[0].second));
+}
+
+TEST_F(PlotVoltageStops, OfAPartOfAColumnAreGreyAndCounted) {
+  auto random = generator();
+  const std::size_t column = 100 + random() % 200, length = 150 + random() % 100,
+                    first = column * kColumn + random() % (kColumn - length),
+                    other = 160000 + random() % 10000, much = 3000;
+  stop(1, first, first + length);
+  stop(0, other, other + much);
+  const figure::Figure figure = made();
+  const figure::Panel& power = panel(figure, "Power of each");
+  ASSERT_EQ(power.empty.size(), 2u);
+  ASSERT_EQ(power.x.unit, "ms");
+  const auto place = [](std::size_t t) { return static_cast<double>(t) / 1.28e3; };
+  // The four taps of a spectrum, and a column on either side.
+  const double near = place(4 * 8 + kColumn);
+  EXPECT_LE(power.empty[0].first, place(first));
+  EXPECT_GT(power.empty[0].first, place(first) - near);
+  EXPECT_GT(power.empty[0].second, power.empty[0].first);
+  EXPECT_LT(power.empty[0].second, place(first + length) + near);
+  for (const figure::Line& line : power.lines)
+    for (std::size_t k = 0; k < line.x.size(); ++k)
+      EXPECT_TRUE(std::isfinite(line.y[k]) || line.x[k] > power.empty[1].first);
+  EXPECT_TRUE(says(figure, fmt::format("Samples that never change, taken for lost: input 0x for {} "
+                                       "of 200000 samples ({:.3g} %), input 1x for {} of 200000 "
+                                       "samples ({:.3g} %).",
+                                       much, 100.0 * static_cast<double>(much) / kTimes, length,
+                                       100.0 * static_cast<double>(length) / kTimes)))
+      << fmt::format("{}", fmt::join(figure.notes, "\n"));
+  EXPECT_EQ(counted(),
+            json({{{"input", 0}, {"samples", much}}, {{"input", 1}, {"samples", length}}}));
+}
+
+// Grey columns would be most of the picture, though nine tenths of the data are there.
+TEST_F(PlotVoltageStops, ThatComeAgainAndAgainAreCounted) {
+  constexpr std::size_t kLength = 100, kEvery = 1000, kQuiet = 20000;  // the noise is learnt first
+  const std::size_t phase = 1 + generator()() % (kEvery - kLength - 1);
+  for (std::size_t t = kQuiet + phase; t < kTimes; t += kEvery)
+    for (const std::size_t antenna : {0u, 1u}) stop(antenna, t, t + kLength);
+  const figure::Figure figure = made();
+  EXPECT_TRUE(panel(figure, "Power of each").empty.empty());
+  EXPECT_TRUE(says(figure,
+                   "Samples that never change, taken for lost: all inputs for 18000 of 200000 "
+                   "samples (9 %)."))
+      << fmt::format("{}", fmt::join(figure.notes, "\n"));
+  EXPECT_TRUE(
+      says(figure, "Many columns lack some data. Those that lack less than 50 % are not grey."));
+  EXPECT_EQ(counted(),
+            json({{{"input", 0}, {"samples", 18000}}, {{"input", 1}, {"samples", 18000}}}));
+}
+
+TEST_F(PlotVoltageStops, AreNotWhereAllGoesOn) {
+  const figure::Figure figure = made();
+  EXPECT_TRUE(panel(figure, "Power of each").empty.empty());
+  for (const std::string& note : figure.notes) {
+    EXPECT_EQ(note.find("never change"), std::string::npos) << note;
+    EXPECT_EQ(note.find("no data"), std::string::npos) << note;
+  }
 }
 
 // A shutter that closed, in the counts and in the rate of their curve.

@@ -25,5 +25,20 @@ TEST(EmptyText, CountsStretchesOfSeveralInputsOnce) {
             std::string::npos);
 }
 
+TEST(EmptyText, SaysHowMuchOfEachInputIsEmpty) {
+  stream::EmptyVoltages found;
+  found.inputs = {0, 50, 4000, 50};
+  const std::vector<std::string> names{"0x", "0y", "1x", "1y"};
+  EXPECT_EQ(empty_shares(found, 400'000, names),
+            "input 1x for 4000 of 400000 samples (1 %), inputs 0y, 1y for 50 of 400000 samples "
+            "(0.0125 %)");
+  found.inputs = {7, 7, 7, 7};
+  EXPECT_EQ(empty_shares(found, 7, names), "all inputs for 7 of 7 samples (100 %)");
+  found.inputs.assign(4, 0);
+  EXPECT_EQ(empty_shares(found, 400'000, names), "");
+  found.inputs.clear();
+  EXPECT_EQ(empty_shares(found, 0, names), "");
+}
+
 }  // namespace
 }  // namespace tautline::pipeline
