@@ -151,7 +151,7 @@ TEST_F(PlotRecorded, CurvesHaveTheNumbersOfTheirFiles) {
   const figure::Panel& curves = panel(made, "Correlation");
   EXPECT_EQ(curves.lines.at(0).name, "input 2 x input 3");
   EXPECT_EQ(curves.lines.at(0).x[0], 1.25e-8);
-  // The third lag of both correlations of one input with itself.
+  // The third lag of input 0 x input 1 and of input 1 x input 0.
   EXPECT_EQ(std::count(made.notes.begin(), made.notes.end(),
                        "2 points of the shortest lags outside of the picture, up to 28.4."),
             1);
