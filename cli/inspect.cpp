@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <system_error>
@@ -344,6 +345,7 @@ int run_inspect(const Global& global, InspectOptions& options) {
       say(option_words().message(error),
           error.kind() == core::ErrorKind::config ? kWrongUsage : kFailed);
     } catch (const std::exception& error) {
+      if (std::ferror(stdout) != 0) throw;  // not what the file is to blame for
       say(path + ": " + error.what(), kFailed);
     }
   }

@@ -87,5 +87,17 @@ TEST_F(ClosedOutput, PrintingEndsInSilence) {
   }
 }
 
+// Of more files than the buffer of the output holds the words about.
+TEST_F(ClosedOutput, InspectBlamesNoFile) {
+  for (const bool json : {false, true}) {
+    std::vector<std::string> words{"inspect"};
+    if (json) words.insert(words.begin(), "--json");
+    words.insert(words.end(), 100, scratch / "x.dada");
+    const CommandResult result = run_line(words, ">&8");
+    EXPECT_EQ(result.status, kReaderEnded);
+    EXPECT_EQ(result.err, "");
+  }
+}
+
 }  // namespace
 }  // namespace tautline::tests

@@ -231,13 +231,18 @@ class Fitter {
     if (one.solution.trouble.empty()) return;
     // Any model fits few lags, and lags in or after the fall determine little: at a tenth of its time g is 0.9 g0.
     constexpr double kBeforeTheFall = 10;
+    // Dark states multiply g by less than this, afterpulsing by more, at shorter lags. What is much larger than the rest
+    // is the curve, and the rest a drift.
+    constexpr double kMostOfDarkStates = 3, kAfterpulsing_s = 1e-5;
     for (double from = 2 * all.lag_s.front();; from *= 2) {
       const fit::Points points = points_of(one, from);
       if (2 * points.g.size() < all.g.size()) return;
       const fit::Solution solution = best_of(config_, parameters_, points);
       if (!solution.converged || !solution.trouble.empty() ||
           !misfit_of(one, solution, points).empty() ||
-          kBeforeTheFall * points.lag_s.front() > time_of(config_.model, solution))
+          kBeforeTheFall * points.lag_s.front() > time_of(config_.model, solution) ||
+          (points.lag_s.front() > kAfterpulsing_s &&
+           kMostOfDarkStates * fit::amplitude(config_.model, solution.values) < one.g0))
         continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
       return;

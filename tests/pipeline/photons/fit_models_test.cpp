@@ -227,6 +227,17 @@ TEST(FitVerdict, NoRangeIsSuggestedThatKeepsTheTailAlone) {
   }
 }
 
+// Nor is one that keeps a drift of the rate alone: a small and slow decay behind the whole curve.
+TEST(FitVerdict, NoRangeIsSuggestedThatKeepsADriftAlone) {
+  auto random = tests::generator();
+  const fit::Model two = fit::parse_model("2x3d");
+  const auto c =
+      noisy(two, std::vector<std::vector<double>>(20, {2, 2e-5, 1e-1, 0.94, 5, 0}), random);
+  const FitResult result = fit_curves(c, {});
+  EXPECT_EQ(result.good, 0u);
+  EXPECT_TRUE(std::isnan(result.suggested_lowest_lag_s)) << result.suggested_lowest_lag_s;
+}
+
 // One diffusion time for four curves: equal in all, its error the scatter, and half of that of one curve alone.
 TEST(FitTogether, SharedParametersAreOneValueWithItsError) {
   constexpr int kTrials = 150;
