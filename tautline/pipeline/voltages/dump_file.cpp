@@ -100,8 +100,7 @@ class FilterbankDump final : public DumpFile {
     formats::PartialFile beside(options_.path + ".json", options_.overwrite);
     const std::string text = record.dump(1) + "\n";
     beside.write_at(0, std::as_bytes(std::span(text)));
-    file_.finish();
-    beside.finish();
+    formats::finish_after_record(beside, [this] { file_.finish(); });
   }
 
  private:
