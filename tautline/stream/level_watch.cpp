@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "tautline/core/half.h"
 #include "tautline/core/integers.h"
 #include "tautline/core/sample_decode.h"
+#include "tautline/core/threads.h"
 #include "tautline/core/validity.h"
 #include "tautline/stream/steps_inside.h"
 
@@ -35,6 +37,10 @@ constexpr int kLeastBits = 4, kLeastEnd = 7;  // of samples whose ends are looke
 
 // Inputs whose samples are read together where a time's are side by side.
 constexpr std::size_t kTogether = 32;
+
+// Bytes of a thread, some 50 us, and threads: where there are many channels, all that is looked at lies in one of a
+// dozen blocks.
+constexpr std::size_t kBytesOfThread = std::size_t{32} << 10, kMostLooking = 8;
 
 struct OneStep {
   std::uint64_t sample = 0, within = 0;
@@ -103,6 +109,18 @@ double add_components(RecordedLevel& level, const std::int16_t* values, std::siz
   return static_cast<double>(squares);
 }
 
+// Of other samples of the input. None that was below the ends of a smaller range is at those of the larger one.
+void add(RecordedLevel& level, const RecordedLevel& other) {
+  level.components += other.components;
+  if (other.end > level.end) {
+    level.end = other.end;
+    level.at_ends = level.next_to_ends = 0;
+  }
+  if (other.end < level.end) return;
+  level.at_ends += other.at_ends;
+  level.next_to_ends += other.next_to_ends;
+}
+
 std::size_t first_bit_of(const core::RawLayout& layout, std::size_t input) {
   return layout.offset_bits + input / layout.polarisations * layout.antenna_stride_bits +
          input % layout.polarisations * layout.polarisation_stride_bits;
@@ -148,30 +166,83 @@ void LevelWatch::look(const core::RawBlock& block, std::uint64_t segment,
   } else {
     parts_.clear();
   }
+  look_at_parts(block);
   for (std::size_t k = 0; k < parts_.size(); ++k) {
-    const Part& part = parts_[k];
-    const std::uint64_t* valid = valid_.empty() ? nullptr : &valid_[k * inputs_.size()];
-    const auto look_with = [&](auto component) { look_at(block, part, valid, component); };
-    // With a format that the compiler knows, decoding is a few instructions.
-    if (format.is_float())
-      look_at_floats(block, part, valid);
-    else if (format.bits == 8 && format.encoding == core::Encoding::twos_complement)
-      look_with([](const std::byte* bytes, std::size_t bit) {
-        return core::decode_integer(bytes, bit, core::kI8);
-      });
-    else if (format.bits == 4 && format.encoding == core::Encoding::twos_complement)
-      look_with([](const std::byte* bytes, std::size_t bit) {
-        return core::decode_integer(bytes, bit, core::kCi4);
-      });
-    else
-      look_with([format](const std::byte* bytes, std::size_t bit) {
-        return core::decode_integer(bytes, bit, format);
-      });
-    looked_at_ += part.times;
-    if (part.ends) end_run();
+    const auto powers =
+        looked_.front().powers.begin() + static_cast<std::ptrdiff_t>(k * inputs_.size());
+    std::copy_n(powers, inputs_.size(), of_run_.begin());
+    looked_at_ += parts_[k].times;
+    if (parts_[k].ends) end_run();
   }
   segment_->times += block.samples;
   times_ += block.samples;
+}
+
+// Threads look at channels of parts; what they find of integers does not depend on their number.
+void LevelWatch::look_at_parts(const core::RawBlock& block) {
+  if (parts_.empty()) return;
+  const core::RawLayout& layout = block.layout;
+  const core::SampleFormat format = layout.format;
+  const std::size_t inputs = inputs_.size(),
+                    channels = core::divide_up(layout.channels, channel_step_),
+                    bytes = parts_.size() * kRun * inputs * channels *
+                            static_cast<std::size_t>(format.bits_per_sample()) / 8;
+  const std::size_t pieces =
+      format.is_float() ? 1 : std::clamp<std::size_t>(bytes / kBytesOfThread, 1, kMostLooking);
+  looked_.resize(std::min(pieces, parts_.size() * channels));
+  core::in_pieces(parts_.size() * channels, looked_.size(),
+                  [&](std::size_t piece, std::size_t first, std::size_t end) {
+                    Looked& looked = looked_[piece];
+                    looked.powers.assign(parts_.size() * inputs, Power());
+                    if (piece == 0) {  // goes on where the block before ended
+                      std::ranges::copy(of_run_, looked.powers.begin());
+                      looked.squares = squares_;
+                      looked.levels = inputs_;
+                    } else {
+                      looked.squares.assign(inputs, 0);
+                      looked.levels.resize(inputs);
+                      for (std::size_t i = 0; i < inputs; ++i)
+                        looked.levels[i] = {.end = inputs_[i].end};
+                    }
+                    for (std::size_t k = first / channels; k * channels < end; ++k)
+                      look_at_channels(block, k, first > k * channels ? first - k * channels : 0,
+                                       std::min(end - k * channels, channels), looked);
+                  });
+  Looked& all = looked_.front();
+  for (const Looked& one : std::span(looked_).subspan(1)) {
+    for (std::size_t k = 0; k < all.powers.size(); ++k) all.powers[k].add(one.powers[k]);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      all.squares[i] += one.squares[i];
+      add(all.levels[i], one.levels[i]);
+    }
+  }
+  squares_ = all.squares;
+  inputs_ = all.levels;
+}
+
+// With a format that the compiler knows, decoding is a few instructions.
+void LevelWatch::look_at_channels(const core::RawBlock& block, std::size_t part, std::size_t first,
+                                  std::size_t end, Looked& looked) const {
+  const core::SampleFormat format = block.layout.format;
+  first *= channel_step_;
+  end = std::min(end * channel_step_, block.layout.channels);
+  const auto look_with = [&](auto component) {
+    look_at(block, part, first, end, component, looked);
+  };
+  if (format.is_float())
+    look_at_floats(block, part, looked);
+  else if (format.bits == 8 && format.encoding == core::Encoding::twos_complement)
+    look_with([](const std::byte* bytes, std::size_t bit) {
+      return core::decode_integer(bytes, bit, core::kI8);
+    });
+  else if (format.bits == 4 && format.encoding == core::Encoding::twos_complement)
+    look_with([](const std::byte* bytes, std::size_t bit) {
+      return core::decode_integer(bytes, bit, core::kCi4);
+    });
+  else
+    look_with([format](const std::byte* bytes, std::size_t bit) {
+      return core::decode_integer(bytes, bit, format);
+    });
 }
 
 // The runs' parts in a block that begins where the segment has come to.
@@ -212,9 +283,12 @@ void LevelWatch::find_valid(const core::RawBlock& block) {
 }
 
 template <class Component>
-void LevelWatch::look_at(const core::RawBlock& block, const Part& part, const std::uint64_t* valid,
-                         const Component& component) {
+void LevelWatch::look_at(const core::RawBlock& block, std::size_t number, std::size_t begin,
+                         std::size_t end, const Component& component, Looked& looked) const {
   const core::RawLayout& layout = block.layout;
+  const Part& part = parts_[number];
+  const std::uint64_t* valid = valid_of(number);
+  Power* powers = &looked.powers[number * inputs_.size()];
   const auto bits = static_cast<std::size_t>(layout.format.bits);
   const std::size_t parts = layout.format.complex ? 2 : 1, inputs = inputs_.size();
   const std::byte* bytes = block.bytes.data();
@@ -224,8 +298,8 @@ void LevelWatch::look_at(const core::RawBlock& block, const Part& part, const st
   const bool by_time = layout.time_stride_bits >=
                        std::max(layout.antenna_stride_bits, layout.polarisation_stride_bits);
   const std::size_t together = by_time ? kTogether : 1;
-  for (std::size_t c = 0; c < layout.channels; c += channel_step_) {
-    const bool fetches = by_time && c + channel_step_ < layout.channels;
+  for (std::size_t c = begin; c < end; c += channel_step_) {
+    const bool fetches = by_time && c + channel_step_ < end;
     for (std::size_t first = 0; first < inputs; first += together) {
       const std::size_t some = std::min(together, inputs - first);
       std::array<std::size_t, kTogether> bit_of{}, counts{};
@@ -246,21 +320,23 @@ void LevelWatch::look_at(const core::RawBlock& block, const Part& part, const st
         }
       }
       for (std::size_t i = 0; i < some; ++i) {
-        RecordedLevel& level = inputs_[first + i];
+        RecordedLevel& level = looked.levels[first + i];
         const double squares =
             small ? add_components<std::int32_t>(level, values[i].data(), counts[i], has_ends)
                   : add_components<std::int64_t>(level, values[i].data(), counts[i], has_ends);
-        of_run_[first + i].sum += squares;
-        of_run_[first + i].samples += counts[i] / parts;
-        squares_[first + i] += squares;
+        powers[first + i].add({squares, counts[i] / parts});
+        looked.squares[first + i] += squares;
       }
     }
   }
 }
 
-void LevelWatch::look_at_floats(const core::RawBlock& block, const Part& part,
-                                const std::uint64_t* valid) {
+void LevelWatch::look_at_floats(const core::RawBlock& block, std::size_t number,
+                                Looked& looked) const {
   const core::RawLayout& layout = block.layout;
+  const Part& part = parts_[number];
+  const std::uint64_t* valid = valid_of(number);
+  Power* powers = &looked.powers[number * inputs_.size()];
   const auto bits = static_cast<std::size_t>(layout.format.bits);
   const std::byte* bytes = block.bytes.data();
   const auto component = [&](std::size_t bit) {
@@ -279,10 +355,9 @@ void LevelWatch::look_at_floats(const core::RawBlock& block, const Part& part,
         const double re = component(bit), im = layout.format.complex ? component(bit + bits) : 0;
         const double square = re * re + im * im;
         if (!std::isfinite(square)) continue;
-        inputs_[i].components += layout.format.complex ? 2 : 1;
-        squares_[i] += square;
-        of_run_[i].sum += square;
-        ++of_run_[i].samples;
+        looked.levels[i].components += layout.format.complex ? 2 : 1;
+        powers[i].add({square, 1});
+        looked.squares[i] += square;
       }
 }
 
@@ -290,8 +365,7 @@ void LevelWatch::look_at_floats(const core::RawBlock& block, const Part& part,
 void LevelWatch::end_run() {
   Segment& segment = *segment_;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    of_piece_[i].sum += of_run_[i].sum;
-    of_piece_[i].samples += of_run_[i].samples;
+    of_piece_[i].add(of_run_[i]);
     of_run_[i] = {};
   }
   if (++segment.runs < segment.runs_of_piece) return;

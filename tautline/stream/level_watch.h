@@ -39,6 +39,16 @@ class LevelWatch {
   struct Power {
     double sum = 0;
     std::uint64_t samples = 0;
+    void add(const Power& other) {
+      sum += other.sum;
+      samples += other.samples;
+    }
+  };
+  /// What a thread found in a block; the first one's is added to what came before.
+  struct Looked {
+    std::vector<Power> powers;          // [part][input] of their runs
+    std::vector<double> squares;        // [input]
+    std::vector<RecordedLevel> levels;  // [input]
   };
   struct Segment {
     std::uint64_t number = 0, first = 0;  // of delivered times
@@ -50,10 +60,18 @@ class LevelWatch {
 
   void find_parts(std::size_t times);
   void find_valid(const core::RawBlock& block);
+  void look_at_parts(const core::RawBlock& block);
+  /// At some of the channels that are looked at.
+  void look_at_channels(const core::RawBlock& block, std::size_t part, std::size_t first,
+                        std::size_t end, Looked& looked) const;
   template <class Component>
-  void look_at(const core::RawBlock& block, const Part& part, const std::uint64_t* valid,
-               const Component& component);
-  void look_at_floats(const core::RawBlock& block, const Part& part, const std::uint64_t* valid);
+  void look_at(const core::RawBlock& block, std::size_t number, std::size_t begin, std::size_t end,
+               const Component& component, Looked& looked) const;
+  void look_at_floats(const core::RawBlock& block, std::size_t number, Looked& looked) const;
+  /// [input]; null: all are valid.
+  const std::uint64_t* valid_of(std::size_t part) const {
+    return valid_.empty() ? nullptr : &valid_[part * inputs_.size()];
+  }
   void end_run();
   void begin_segment(std::uint64_t number, const core::Instant& start);
   void add_steps(std::vector<VoltageStep>& steps) const;
@@ -69,6 +87,7 @@ class LevelWatch {
   std::vector<Power> of_run_, of_piece_;  // [input] so far
   std::vector<VoltageStep> steps_;        // of the segments before
   std::vector<Part> parts_;               // of a block
+  std::vector<Looked> looked_;            // of each thread
   std::vector<std::uint64_t> valid_;      // [part][input]; empty: all valid
 };
 
