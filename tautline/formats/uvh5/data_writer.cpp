@@ -157,7 +157,7 @@ void DataWriter::write_whole(const Integration& integration, const Losses& losse
   for (std::size_t row = 0; row < pairs; row += chunk_rows_)
     for (std::size_t block = 0; block < blocks(); ++block)
       addresses.push_back(reserve(rows_ + row, block, with_flagged(losses, block)));
-  buffers_.resize(std::min(core::spare_threads(), addresses.size()));
+  buffers_.resize(std::min(kMostThreads, addresses.size()));
   core::in_pieces(addresses.size(), buffers_.size(),
                   [&](std::size_t piece, std::size_t begin, std::size_t end) {
                     VisibilityRows& chunk = buffers_[piece];

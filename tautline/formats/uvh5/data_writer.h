@@ -37,6 +37,8 @@ class DataWriter {
   // Threads that write at the same time. File systems of Linux let one thread at a time write to a file, and every
   // waiting thread keeps a core busy. So one thread writes and one waits, which begins as soon as the file is free.
   static constexpr std::ptrdiff_t kWritersAtOnce = 2;
+  // As many again gather the next chunks meanwhile. More would take cores from the threads that read the input.
+  static constexpr std::size_t kMostThreads = 4;
 
   std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }
   std::size_t chunk_values() const { return chunk_rows_ * chunk_channels_ * polarisations_.size(); }
