@@ -4,6 +4,7 @@
 
 #include "tautline/core/constant_run.h"
 #include "tautline/core/next_bit.h"
+#include "tautline/core/threads.h"
 #include "tautline/stream/input_samples.h"
 
 namespace tautline::stream {
@@ -13,6 +14,8 @@ namespace {
 // Reading waits for memory: it is fetched while rows before are looked at. Of the next row it may be here already, where
 // polarisations alternate.
 constexpr std::size_t kFetchedRows = 2;
+
+constexpr std::size_t kValuesOfThread = std::size_t{1} << 14;
 
 void apply(const std::vector<core::InvalidSpan>& spans, std::size_t channels, std::size_t inputs,
            core::ValidityMask& mask) {
@@ -54,17 +57,25 @@ class EmptyChannelFinder::Row {
   const std::uint64_t* valid_;
 };
 
-EmptyChannelFinder::EmptyChannelFinder(const core::VoltageDescription& description)
+EmptyChannelFinder::EmptyChannelFinder(const core::VoltageDescription& description,
+                                       std::size_t threads)
     : inputs_(description.inputs()),
       channels_(description.channels),
       repeats_(core::repeats_of_nothing(
           kFewestBits, description.rate_hz.value() * static_cast<double>(inputs_ * channels_))),
+      threads_(threads),
       open_(inputs_ * channels_),
-      samples_(inputs_ * channels_) {}
+      samples_(inputs_ * channels_),
+      left_out_(inputs_ * channels_) {}
+
+void EmptyChannelFinder::leave_out(std::size_t channel, std::size_t input) {
+  left_out_[channel * inputs_ + input] = 1;
+}
 
 // A run of more than n samples that begins at t or later covers t + n or begins after it: where the samples before
 // t + n that equal it do not reach t, the run begins behind the one that differs.
-void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t number) {
+void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t number,
+                                 Spans& empty) {
   OpenRun& open = open_[number];
   const auto follow = [&](std::size_t t) {
     std::size_t from = row.end(), end = t;
@@ -75,7 +86,7 @@ void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t n
         ++open.samples;
       end = t + 1;
     }
-    if (from < end && row.finite(open.value)) empty_.push_back({number, from, end - from});
+    if (from < end && row.finite(open.value)) empty.push_back({number, from, end - from});
     return t;
   };
   std::size_t t = row.next(0);
@@ -96,7 +107,7 @@ void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t n
       continue;
     }
     open = {value, std::min(count, repeats_)};
-    if (count > repeats_ && row.finite(value)) empty_.push_back({number, far, 1});
+    if (count > repeats_ && row.finite(value)) empty.push_back({number, far, 1});
     t = follow(row.next(far + 1));
   }
 }
@@ -107,7 +118,6 @@ void EmptyChannelFinder::look(const core::RawBlock& block, core::ValidityMask& v
     of_inputs_ = core::ValidityMask(inputs_, block.samples);
     apply(block.invalid, 1, inputs_, of_inputs_);
   }
-  empty_.clear();
   const auto row = [&](std::size_t number) {
     const std::uint64_t* mask = by_channel ? valid.row(number)
                                 : whole    ? nullptr
@@ -115,20 +125,26 @@ void EmptyChannelFinder::look(const core::RawBlock& block, core::ValidityMask& v
     return Row(block, number / inputs_, number % inputs_, mask);
   };
   const std::size_t rows = channels_ * inputs_;
-  for (std::size_t number = 0; number < rows; ++number)
-    look_at(row(number), row(std::min(number + kFetchedRows, rows - 1)), number);
-  if (empty_.empty()) return;
+  empty_.resize(std::clamp<std::size_t>(rows * block.samples / kValuesOfThread, 1, threads_));
+  core::in_pieces(rows, empty_.size(), [&](std::size_t piece, std::size_t first, std::size_t end) {
+    empty_[piece].clear();
+    for (std::size_t number = first; number < end; ++number)
+      if (left_out_[number] == 0)
+        look_at(row(number), row(std::min(number + kFetchedRows, rows - 1)), number, empty_[piece]);
+  });
+  if (std::ranges::all_of(empty_, &Spans::empty)) return;
   if (!by_channel) {
     valid = core::ValidityMask(channels_ * inputs_, block.samples);
     apply(block.invalid, channels_, inputs_, valid);
   }
-  for (const core::InvalidSpan& span : empty_) {
-    const std::uint64_t count =
-        core::count_valid(valid.row(span.input), span.first_sample, span.samples);
-    samples_[span.input] += count;
-    values_ += count;
-    valid.set(span.input, span.first_sample, span.samples, false);
-  }
+  for (const Spans& spans : empty_)
+    for (const core::InvalidSpan& span : spans) {
+      const std::uint64_t count =
+          core::count_valid(valid.row(span.input), span.first_sample, span.samples);
+      samples_[span.input] += count;
+      values_ += count;
+      valid.set(span.input, span.first_sample, span.samples, false);
+    }
 }
 
 std::vector<EmptyChannel> EmptyChannelFinder::found() const {

@@ -22,7 +22,11 @@ struct EmptyChannel {
 /// result does not depend on the block size.
 class EmptyChannelFinder {
  public:
-  explicit EmptyChannelFinder(const core::VoltageDescription& description);
+  /// `threads`: most that look at a block.
+  explicit EmptyChannelFinder(const core::VoltageDescription& description, std::size_t threads = 1);
+
+  /// A channel that is not looked at.
+  void leave_out(std::size_t channel, std::size_t input);
 
   /// `valid`: of the block, [channel x input]; of no rows: as block.invalid says, and it gets rows where a channel is
   /// empty.
@@ -42,14 +46,17 @@ class EmptyChannelFinder {
   };
   class Row;
 
-  /// `later`: a row that is looked at in the same places soon.
-  void look_at(const Row& row, const Row& later, std::size_t number);
+  using Spans = std::vector<core::InvalidSpan>;  // `input` is the row's number
 
-  std::size_t inputs_, channels_, repeats_;
-  std::vector<OpenRun> open_;             // [channel x input]
-  std::vector<std::uint64_t> samples_;    // [channel x input] that are empty
-  std::vector<core::InvalidSpan> empty_;  // of the block; `input` is the row's number
-  core::ValidityMask of_inputs_;          // the block's, where `valid` has no rows
+  /// `later`: a row that is looked at in the same places soon.
+  void look_at(const Row& row, const Row& later, std::size_t number, Spans& empty);
+
+  std::size_t inputs_, channels_, repeats_, threads_;
+  std::vector<OpenRun> open_;           // [channel x input]
+  std::vector<std::uint64_t> samples_;  // [channel x input] that are empty
+  std::vector<char> left_out_;          // [channel x input]
+  std::vector<Spans> empty_;            // of the block, by each thread
+  core::ValidityMask of_inputs_;        // the block's, where `valid` has no rows
   std::atomic<std::uint64_t> values_ = 0;
 };
 

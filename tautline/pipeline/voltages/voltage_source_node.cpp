@@ -24,6 +24,8 @@ namespace {
 // Blocks of files: one is read, the one before is searched, and one waits for what that finds.
 constexpr std::size_t kOpenOfFiles = 3;
 
+constexpr std::size_t kLookingThreads = 8;  // for channels that stop, in blocks of files
+
 // Whether a block's last samples are its last bytes: time is the slowest axis, in whole bytes.
 bool ends_with_last_samples(const core::RawLayout& layout) {
   const std::size_t last = (layout.channels - 1) * layout.channel_stride_bits +
@@ -53,7 +55,8 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config,
     throw core::Error(core::ErrorKind::config, "keep_constant", "false",
                       "true where samples lie in a device's memory");
   finder_.emplace(stream_->description());
-  if (live_ && stream_->description().channelized()) channels_.emplace(stream_->description());
+  if (stream_->description().channelized())
+    channels_.emplace(stream_->description(), live_ ? 1 : kLookingThreads);
 }
 
 VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live,
@@ -133,8 +136,11 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
 void VoltageSourceNode::look_at_files() {
   looked_ = true;
   const core::VoltageDescription& description = stream_->description();
-  if (!config_.options.keep_constant && description.channelized())
+  if (channels_) {
     constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
+    for (const stream::ConstantChannel& one : constant_)
+      channels_->leave_out(one.channel, one.input);
+  }
   std::set<std::size_t> edges;
   for (const std::string& file : config_.files) {
     auto recorded = formats::recorded_spectra(formats::record_beside(file), file,
