@@ -109,8 +109,24 @@ double add_components(RecordedLevel& level, const std::int16_t* values, std::siz
   return static_cast<double>(squares);
 }
 
+// `values`: real and imaginary parts in turns.
+void compare_parts(RecordedLevel& level, const std::int16_t* values, std::size_t count) {
+  if (count == 0) return;
+  if (level.components == 0) level.first = {values[0], values[1]};
+  int real = 0, imaginary = 0;
+  for (std::size_t k = 0; k < count; k += 2) {
+    real |= values[k] ^ level.first[0];
+    imaginary |= values[k + 1] ^ level.first[1];
+  }
+  level.differ[0] |= real;
+  level.differ[1] |= imaginary;
+}
+
 // Of other samples of the input. None that was below the ends of a smaller range is at those of the larger one.
 void add(RecordedLevel& level, const RecordedLevel& other) {
+  if (level.components == 0) level.first = other.first;
+  for (std::size_t part = 0; part < 2 && other.components > 0; ++part)
+    level.differ[part] |= other.differ[part] | (level.first[part] ^ other.first[part]);
   level.components += other.components;
   if (other.end > level.end) {
     level.end = other.end;
@@ -321,6 +337,7 @@ void LevelWatch::look_at(const core::RawBlock& block, std::size_t number, std::s
       }
       for (std::size_t i = 0; i < some; ++i) {
         RecordedLevel& level = looked.levels[first + i];
+        if (parts == 2) compare_parts(level, values[i].data(), counts[i]);
         const double squares =
             small ? add_components<std::int32_t>(level, values[i].data(), counts[i], has_ends)
                   : add_components<std::int64_t>(level, values[i].data(), counts[i], has_ends);

@@ -107,6 +107,25 @@ TEST_F(RecordedLevels, AnInputThatTheRecorderClippedIsNamed) {
   expect_text(run({"run", scratch / "p.toml"}).err, "clipped by the recorder: input 2: 1.");
 }
 
+TEST_F(RecordedLevels, AnInputOfWhichOnePartIsDeadIsNamed) {
+  write_noise("x.dada", [](std::size_t, std::size_t) { return 20.0; });
+  std::string bytes = read_file(scratch / "x.dada");
+  for (std::size_t t = 0; t < kTimes; ++t) {
+    bytes[4096 + 2 * (t * kInputs + 1) + 1] = 0;  // imaginary
+    bytes[4096 + 2 * (t * kInputs + 2)] = '\7';   // real
+  }
+  write_file(scratch / "x.dada", bytes);
+  const auto levels = summary_of(correlate("x.dada"))["recorded_levels"];
+  EXPECT_EQ(levels["still_real"], nlohmann::json::parse("[2]"));
+  EXPECT_EQ(levels["still_imaginary"], nlohmann::json::parse("[1]"));
+  const std::string named =
+      "he real parts of input 1x and the imaginary parts of input 0y never change";
+  expect_text(run(correlate("x.dada")).err, named);
+  expect_no_text(run(correlate("x.dada", {"--keep-constant"})).err, named);
+  run({"plot", scratch / "x.dada", "-o", scratch / "plot.html"});
+  expect_text(read_file(scratch / "plot.html"), named);
+}
+
 // A third of the amplitude more, in the middle of a file: in the visibilities as it is.
 TEST_F(RecordedLevels, AStepOfOneInputsGainInsideAFileIsNamed) {
   const std::size_t at = 40'000 + random() % 20'000;

@@ -96,7 +96,8 @@ LevelWatch watch_over(const NoiseOfInputs& voltages, std::uint64_t total, std::s
 bool same_levels(const std::vector<RecordedLevel>& a, const std::vector<RecordedLevel>& b) {
   return std::ranges::equal(a, b, [](const RecordedLevel& x, const RecordedLevel& y) {
     return x.components == y.components && x.at_ends == y.at_ends &&
-           x.next_to_ends == y.next_to_ends && x.end == y.end && x.rms == y.rms;
+           x.next_to_ends == y.next_to_ends && x.end == y.end && x.rms == y.rms &&
+           x.first == y.first && x.differ == y.differ;
   });
 }
 

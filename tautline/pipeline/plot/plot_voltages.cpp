@@ -402,6 +402,8 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
     made.notes.push_back("Steps of level: " + steps + ".");
   if (const std::string clipped = clipped_text(m.levels, names); !clipped.empty())
     made.notes.push_back("C" + clipped.substr(1) + ".");
+  if (const std::string still = still_parts_text(m.levels, names); !still.empty())
+    made.notes.push_back("T" + still.substr(1) + ".");
   const std::string note = averaged_note(m.time.per_cell, m.frequency.per_cell);
   if (!note.empty()) made.notes.push_back(note);
   return made;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tautline/pipeline/voltages/empty_text.h"
 
@@ -17,6 +18,13 @@ constexpr std::size_t kNamedClipped = 4;
 
 bool have_ends(const stream::RecordedLevels& levels) {
   return levels.part > 0 && !levels.inputs.empty() && levels.inputs.front().end > 0;
+}
+
+std::vector<std::size_t> still_inputs(const stream::RecordedLevels& levels, std::size_t part) {
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < levels.inputs.size(); ++i)
+    if (levels.inputs[i].still(part)) inputs.push_back(i);
+  return inputs;
 }
 
 std::string looked_at(double part) {
@@ -43,6 +51,18 @@ std::string clipped_text(const stream::RecordedLevels& levels,
   if (inputs.size() > kNamedClipped)
     text += fmt::format("; and {} more", inputs.size() - kNamedClipped);
   return text + " (" + looked_at(levels.part) + ")";
+}
+
+std::string still_parts_text(const stream::RecordedLevels& levels,
+                             const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& [part, name] : {std::pair{0, "real"}, std::pair{1, "imaginary"}})
+    if (const auto inputs = still_inputs(levels, static_cast<std::size_t>(part)); !inputs.empty())
+      text += fmt::format("{}the {} parts of {}", text.empty() ? "" : " and ", name,
+                          name_inputs(inputs, names));
+  if (text.empty()) return {};
+  return text + " never change (" + looked_at(levels.part) +
+         "): as where a cable or a converter is dead, which halves the power";
 }
 
 std::string at_ends_text(const stream::RecordedLevels& levels,
@@ -77,6 +97,8 @@ nlohmann::ordered_json recorded_levels(const stream::RecordedLevels& levels) {
   object["at_ends_of_noise"] =
       have_ends(levels) ? nlohmann::ordered_json(of_noise) : nlohmann::ordered_json();
   object["clipped_inputs"] = levels.clipped();
+  object["still_real"] = still_inputs(levels, 0);
+  object["still_imaginary"] = still_inputs(levels, 1);
   return object;
 }
 

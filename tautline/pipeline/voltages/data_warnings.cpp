@@ -43,6 +43,7 @@ std::vector<std::string> input_warnings(const VoltageRunSummary& summary) {
   add("steps of level, left as they are: ",
       level_steps_text(summary.level_steps, summary.input_names));
   add("", clipped_text(summary.levels, summary.input_names));
+  add("", still_parts_text(summary.levels, summary.input_names));
   add("", summary.valid.text(summary.input_names));
   return warnings;
 }

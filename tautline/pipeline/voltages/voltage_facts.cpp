@@ -49,6 +49,8 @@ void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
   if (!steps.empty()) page.add_warning("steps of level, left as they are: " + steps);
   const std::string clipped = clipped_text(facts.levels, names);
   if (!clipped.empty()) page.add_warning(clipped);
+  if (const std::string still = still_parts_text(facts.levels, names); !still.empty())
+    page.add_warning(still);
   for (const std::string& text : {facts.valid.text(names), facts.valid.nothing_text()})
     if (!text.empty()) page.add_warning(text);
   if (!facts.rounding.empty()) page.add_warning(facts.rounding);

@@ -97,6 +97,14 @@ stream::EmptyVoltages VoltageSourceNode::empty() const {
   return empty;
 }
 
+// What simulates may leave out the imaginary parts.
+stream::RecordedLevels VoltageSourceNode::levels() const {
+  stream::RecordedLevels levels = levels_ ? levels_->levels() : stream::RecordedLevels();
+  if (config_.options.keep_constant)
+    for (stream::RecordedLevel& one : levels.inputs) one.differ = {};
+  return levels;
+}
+
 // Threads of the stream may use blocks of this node's output, and others may keep the stream for longer.
 VoltageSourceNode::~VoltageSourceNode() {
   if (packets_ != nullptr) packets_->abandon();
@@ -230,6 +238,8 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
     config_.log(core::LogLevel::warning, "steps of level, left as they are: " + steps);
   const std::string clipped = clipped_text(levels(), numbers);
   if (!clipped.empty()) config_.log(core::LogLevel::warning, clipped);
+  const std::string still = still_parts_text(levels(), numbers);
+  if (!still.empty()) config_.log(core::LogLevel::warning, still);
 }
 
 // Those where files join are known already, by name.

@@ -82,9 +82,7 @@ class VoltageSourceNode final : public engine::Node {
   /// stretches are kept.
   const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
   /// Not looked at are packets and samples in a device's memory.
-  stream::RecordedLevels levels() const {
-    return levels_ ? levels_->levels() : stream::RecordedLevels();
-  }
+  stream::RecordedLevels levels() const;
   /// Searched in files when the graph is opened, unless constant stretches are kept.
   const std::vector<stream::ConstantChannel>& constant_channels() const { return constant_; }
   /// Spectra (times x inputs) that records beside the files list as invalid and that are not lost; read when the graph
