@@ -19,4 +19,10 @@ void require_possible(const core::VoltageDescription& given,
 std::string override_text(const std::string& field, double given_hz, const std::string& teller,
                           double told_hz);
 
+/// What a header's centre should be instead, in units of `unit_hz`, for an error: at most 1 THz, as of hertz that are
+/// taken for megahertz, and half of the band or more, as of gigahertz, or 0, which is not known. A
+/// bandwidth of 0 is not looked at. Empty where the centre is possible.
+std::string expected_centre(double centre_hz, double bandwidth_hz, double unit_hz,
+                            const std::string& unit);
+
 }  // namespace tautline::formats

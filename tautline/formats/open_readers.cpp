@@ -80,6 +80,19 @@ std::string override_text(const std::string& field, double given_hz, const std::
                      teller, told_hz);
 }
 
+std::string expected_centre(double centre_hz, double bandwidth_hz, double unit_hz,
+                            const std::string& unit) {
+  constexpr double kMost_hz = 1e12, kRounding = 1e-6;
+  if (std::abs(centre_hz) > kMost_hz)
+    return fmt::format("{}, at most {:.0f} (1 THz)", unit, kMost_hz / unit_hz);
+  const double half_hz = std::abs(bandwidth_hz) / 2;
+  if (centre_hz == 0 || half_hz == 0 || centre_hz >= half_hz * (1 - kRounding)) return {};
+  return fmt::format(
+      "{}, {:.9g} or more for a band of {:.9g} that does not reach below 0, or 0 if it is not "
+      "known",
+      unit, half_hz / unit_hz, 2 * half_hz / unit_hz);
+}
+
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options) {
   if (options.source) return options.source();

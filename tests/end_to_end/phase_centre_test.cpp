@@ -1,8 +1,12 @@
 // Where visibilities point, as inspect says it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <numbers>
+#include <sstream>
 
 #include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/run_command.h"
@@ -100,6 +104,78 @@ TEST_F(PhaseCentre, DelaysThatLeaveNoDataAreRefusedAndLongOnesSaid) {
   }
   for (const CommandResult& silent : with_delay("0.0001"))
     EXPECT_EQ(silent.err.find("delays leave"), std::string::npos) << silent.err;
+}
+
+// 10 ms integrations and channels of 80 kHz; the highest channel is at 155.44 MHz.
+TEST_F(PhaseCentre, FringesThatLoseAmplitudeBeforeTheyAreRotatedAreSaid) {
+  auto random = generator();
+  const std::string lost = "have lost amplitude before: up to ";
+  const auto with_delay = [&](double rate, double delay_s, const std::vector<std::string>& more) {
+    std::string delays = "phase_centre = \"Zenith\"\nra_deg = 0\ndec_deg = 0\n";
+    for (const int antenna : {0, 1}) {
+      std::ostringstream piece;
+      piece << std::setprecision(15) << "\n[[delay]]\nantenna = " << antenna
+            << "\npiece = [{ start = \"2026-03-20T14:00:00\", delay_s = " << antenna * delay_s
+            << ", delay_rate = " << antenna * rate << " }]\n";
+      delays += piece.str();
+    }
+    write_file(scratch / "delays.toml", delays);
+    std::vector<std::string> words{"correlate",  scratch / "in.dada",
+                                   "-o",         scratch / "v.uvh5",
+                                   "--array",    scratch / "array.toml",
+                                   "--delays",   scratch / "delays.toml",
+                                   "--channels", "16",
+                                   "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  const std::vector<std::string> after{"--phase-center", "Zenith", "--integration", "0.01"};
+  const double turn = 1 / (155.44e6 * 0.01), across = 1 / 80e3;
+  for (const std::string& silent :
+       {with_delay(0, 0, after), with_delay(0.2 * turn, 0.2 * across, after),
+        with_delay(0.9 * turn, 0.2 * across, {"--integration", "0.01"}),
+        with_delay(0.9 * turn, 0,
+                   {"--phase-center", "Zenith", "--integration", "0.001", "--average-time", "10"})})
+    EXPECT_EQ(silent.find(lost), std::string::npos) << silent;
+  const auto per_cent = [](double turns) {
+    return 100 * (1 - std::sin(std::numbers::pi * turns) / (std::numbers::pi * turns));
+  };
+  const double turns = 0.3 + 0.001 * static_cast<double>(random() % 600);
+  std::vector<std::string> paged = after;
+  paged.insert(paged.end(), {"--report", scratch / "page.html"});
+  const std::string in_time = with_delay(turns * turn, 0, paged);
+  const std::size_t at = in_time.find(lost);
+  ASSERT_NE(at, std::string::npos) << in_time;
+  EXPECT_EQ(in_time.find(lost, at + 1), std::string::npos) << in_time;
+  EXPECT_NEAR(std::stod(in_time.substr(at + lost.size())), per_cent(turns), 0.51) << in_time;
+  EXPECT_NE(in_time.find("% within an integration of 0.01 s, in which those of baseline 0x-1x turn "
+                         "0."),
+            std::string::npos)
+      << in_time;
+  EXPECT_NE(in_time.find("(--delays) lose none of it; a shorter --integration with --average-time "
+                         "loses less"),
+            std::string::npos)
+      << in_time;
+  EXPECT_EQ(in_time.find("--channels loses"), std::string::npos) << in_time;
+  EXPECT_NE(read_file(scratch / "page.html").find(lost), std::string::npos);
+  const std::string in_channel = with_delay(0, -turns * across, after);
+  const std::size_t there = in_channel.find(lost);
+  ASSERT_NE(there, std::string::npos) << in_channel;
+  EXPECT_NEAR(std::stod(in_channel.substr(there + lost.size())), per_cent(turns), 0.51)
+      << in_channel;
+  EXPECT_NE(in_channel.find("% across a channel of 80 kHz"), std::string::npos) << in_channel;
+  EXPECT_NE(in_channel.find("; a larger number of --channels loses less"), std::string::npos)
+      << in_channel;
+  // A pipeline says it, too.
+  write_file(
+      scratch / "p.toml",
+      correlate_pipeline(scratch / "in.dada", scratch / "w.uvh5", "channels = 16\n",
+                         "integration_s = 0.01\nphase_centre = \"Zenith\"\ndelays_path = \"" +
+                             (scratch / "delays.toml") + "\"\narray_path = \"" +
+                             (scratch / "array.toml") + "\"\n"));
+  const std::string pipeline = run({"run", scratch / "p.toml"}).err;
+  EXPECT_NE(pipeline.find(lost), std::string::npos) << pipeline;
+  EXPECT_NE(pipeline.find("(delays_path)"), std::string::npos) << pipeline;
 }
 
 // The sky turns: fringes of data that do not say when they began cannot be rotated.

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <vector>
 
 #include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/command_test.h"
@@ -110,6 +112,44 @@ TEST_F(ValidSharesOfRuns, ShortStopsThatLeaveHardlyASpectrumAreNamed) {
                                       "--set", "voltages.rate_hz=1MHz"});
   EXPECT_EQ(pipeline.status, kDone) << pipeline.err;
   EXPECT_TRUE(names(pipeline.err, "1")) << pipeline.err;
+}
+
+// Samples that are not finite are no valid ones that a shorter filter would keep.
+TEST_F(ValidSharesOfRuns, SamplesThatAreNotFiniteAreNotValid) {
+  auto random = generator();
+  std::normal_distribution<float> noise;
+  std::vector<float> values(kShareInputs * kShareTimes * 2);
+  for (float& value : values) value = noise(random);
+  const auto spoil = [&](std::size_t first, std::size_t samples) {
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>((kShareTimes + first) * 2),
+                2 * samples, std::numeric_limits<float>::quiet_NaN());
+  };
+  const auto write_values = [&] {
+    write_file(scratch / "x.npy", formats::npy::format_header("<c8", {kShareInputs, kShareTimes}) +
+                                      std::string(reinterpret_cast<const char*>(values.data()),
+                                                  values.size() * sizeof(float)));
+  };
+  const auto correlated = [&] {
+    return run({"correlate", scratch / "x.npy", "-o", scratch / "f.uvh5", "--overwrite",
+                "--rate-hz", "1000000", "--centre-hz", "1e9"});
+  };
+  const std::size_t half_way = kShareTimes / 2 - random() % 10'000;
+  spoil(half_way, kShareTimes - half_way);
+  write_values();
+  const CommandResult half = correlated();
+  EXPECT_EQ(half.status, kDamaged) << half.err;
+  EXPECT_NE(half.err.find("samples were not finite"), std::string::npos) << half.err;
+  EXPECT_EQ(half.err.find("few spectra"), std::string::npos) << half.err;
+  // A fifth of the rest, again and again: what is left has no valid spectrum.
+  for (std::size_t first = 0; first + 100 < half_way; first += 500) spoil(first, 100);
+  write_values();
+  const CommandResult again = correlated();
+  const std::size_t at = again.err.find("few spectra of input 1x are valid: 0 %, with ");
+  ASSERT_NE(at, std::string::npos) << again.err;
+  const std::size_t with = again.err.find("with ", at) + 5;
+  const double share = std::stod(again.err.substr(with));
+  EXPECT_GT(share, 30) << again.err;
+  EXPECT_LT(share, 41) << again.err;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/dada/key_values.h"
 
 namespace tautline::formats::dada {
@@ -230,6 +231,12 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file) {
   d.bandwidth_hz = keys.number("BW", 6);
   if (d.bandwidth_hz == 0) throw keys.wrong("bandwidth in MHz", "BW", "a number that is not zero");
   d.rate_hz = parse_rate(keys, d.format.complex, channels);
+  // Files of tautline may hold channels on one side of a centre that is not known.
+  const bool any_band = keys.text("EXACT_RATE_HZ").has_value();
+  if (const std::string expected =
+          expected_centre(d.centre_hz, any_band ? 0 : d.bandwidth_hz, 1e6, "megahertz");
+      !expected.empty())
+    throw keys.wrong("centre frequency in MHz", "FREQ", expected);
   d.start = parse_start(keys, d, time_bits);
   header.axes = axes_of(keys, d);
   // Earlier versions said it in the command alone.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace tautline::formats::guppi {
@@ -201,6 +202,9 @@ core::VoltageDescription describe(const Cards& first, const Geometry& geometry,
   d.centre_hz = first.number("OBSFREQ") * 1e6;
   d.bandwidth_hz = first.has("OBSBW") ? first.number("OBSBW") * 1e6
                                       : d.rate_hz.value() * static_cast<double>(geometry.channels);
+  if (const std::string expected = expected_centre(d.centre_hz, d.bandwidth_hz, 1e6, "megahertz");
+      !expected.empty())
+    throw first.error("OBSFREQ", first.text("OBSFREQ"), expected);
   d.telescope = first.text("TELESCOP");
   d.instrument = first.text("BACKEND", "GUPPI");
   d.source = first.text("SRC_NAME");

@@ -49,6 +49,17 @@ class Reader : public VoltageReader {
     return static_cast<std::uint64_t>(total);
   }
 
+  // One message for most places of a kind, composed when it is asked for.
+  const Damage& damage() const override {
+    if (std::ranges::none_of(receivers_,
+                             [](const Receiver& r) { return r.stream.repeated().any(); }))
+      return damage_;
+    with_repeated_ = damage_;
+    for (const Receiver& r : receivers_)
+      r.stream.repeated().add_to(with_repeated_, r.stream.path());
+    return with_repeated_;
+  }
+
   Damage foreseen_damage() const override {
     Damage damage = damage_;
     for (const Receiver& r : receivers_) r.stream.foresee(damage);
@@ -65,6 +76,7 @@ class Reader : public VoltageReader {
         if (end_of(r.pending, r) > static_cast<std::int64_t>(position_)) break;
         r.pending.count = 0;
       }
+      if (position_ > 0) r.stream.forget_repeated();
     }
   }
 
@@ -187,6 +199,7 @@ class Reader : public VoltageReader {
 
   std::vector<Receiver> receivers_;
   std::uint64_t position_ = 0;
+  mutable Damage with_repeated_;
 };
 
 }  // namespace

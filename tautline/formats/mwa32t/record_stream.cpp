@@ -262,7 +262,8 @@ bool RecordStream::take_last_before_break(Run& run) {
         position_of(counter_at(counter), less_or_zero(estimate, kept ? kMaxBackstep : kHalfPeriod));
   }
   if (!kept) {
-    damage_.note(
+    repeated_.note(
+        damage_, "lost record boundaries", offset_,
         fmt::format("{}: record boundary lost in the record at byte {}; counters go up by "
                     "one again from byte {}, {} bytes later; what lies between is dropped",
                     path(), offset_, *proof, *proof - offset_));
@@ -297,8 +298,9 @@ bool RecordStream::take_unproved(Run& run) {
     position_ = position;
   } else {
     damage_.dropped_samples += kInputsPerReceiver;
-    damage_.note(fmt::format("{}: counter at byte {}: {}, expected {}; the record is dropped",
-                             path(), offset_, counter, expected_counter()));
+    repeated_.note(damage_, "counters of dropped records", offset_,
+                   fmt::format("{}: counter at byte {}: {}, expected {}; the record is dropped",
+                               path(), offset_, counter, expected_counter()));
   }
   ++position_;
   offset_ += record_;
@@ -312,17 +314,18 @@ bool RecordStream::deliver(Run& run) {
   const auto counter = counter_at(run.records);
   const auto expected = static_cast<std::uint16_t>(first_counter_ + delivered_);
   if (run.position > delivered_)
-    damage_.note(fmt::format(
-        "{}: counter at byte {}: {}, expected {}; {} missing (or "
-        "that and a multiple of {}) and marked invalid",
-        path(), at, counter, expected,
-        core::counted(run.position - delivered_, "sample is", "samples are"), kCounterPeriod));
+    repeated_.note(damage_, "missing samples", at,
+                   fmt::format("{}: counter at byte {}: {}, expected {}; {} missing (or "
+                               "that and a multiple of {}) and marked invalid",
+                               path(), at, counter, expected,
+                               core::counted(run.position - delivered_, "sample is", "samples are"),
+                               kCounterPeriod));
   if (run.position < delivered_) {
     if (!stepping_back_)
-      damage_.note(
-          fmt::format("{}: counter steps back at byte {}: {}, expected {}; repeated "
-                      "records are dropped",
-                      path(), at, counter, expected));
+      repeated_.note(damage_, "counters that step back", at,
+                     fmt::format("{}: counter steps back at byte {}: {}, expected {}; repeated "
+                                 "records are dropped",
+                                 path(), at, counter, expected));
     const auto repeated =
         static_cast<std::size_t>(std::min<std::uint64_t>(run.count, delivered_ - run.position));
     damage_.dropped_samples += repeated * kInputsPerReceiver;

@@ -9,6 +9,7 @@
 
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/mwa32t/counters.h"
+#include "tautline/formats/repeated_damage.h"
 
 namespace tautline::formats::mwa32t {
 
@@ -39,6 +40,11 @@ class RecordStream {
   /// end.
   bool next(Run& run);
 
+  /// Damage at more places than have messages of their own.
+  const RepeatedDamage& repeated() const { return repeated_; }
+  /// The damage so far is not counted.
+  void forget_repeated() { repeated_.clear(); }
+
  private:
   std::uint64_t records_end() const;
   void find_first_record(Mode wanted);
@@ -64,6 +70,7 @@ class RecordStream {
   InputFile file_;
   std::size_t buffer_bytes_;
   Damage& damage_;
+  RepeatedDamage repeated_;
   Mode mode_ = Mode::detect;
   std::size_t record_ = 0;
   std::uint64_t first_offset_ = 0;

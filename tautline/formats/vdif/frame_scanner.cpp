@@ -119,7 +119,8 @@ bool FrameScanner::boundary_lost() {
     return false;
   if (counts()) {
     damage_->dropped_samples += Packing(common_).samples_in(common_.payload_bytes());
-    damage_->note(
+    repeated_.note(
+        *damage_, "frames of another length", offset_,
         fmt::format("{}: frame at byte {}: {} bytes to the next header, expected {}; the "
                     "frame is dropped",
                     file_.path(), offset_, *found - offset_, common_.frame_bytes));
@@ -137,11 +138,12 @@ bool FrameScanner::resume() {
   if (counts()) {
     damage_->dropped_samples += Packing(common_).samples_in(common_.payload_bytes()) *
                                 ((*found - *damaged_) / common_.frame_bytes);
-    damage_->note(fmt::format(
-        "{}: header at byte {}: unlike the others', expected {} bytes a "
-        "frame, {} of {}; read on from byte {}",
-        file_.path(), *damaged_, common_.frame_bytes, core::counted(common_.channels, "channel"),
-        core::counted(common_.bits, "bit"), *found));
+    repeated_.note(*damage_, "headers unlike the others'", *damaged_,
+                   fmt::format("{}: header at byte {}: unlike the others', expected {} bytes a "
+                               "frame, {} of {}; read on from byte {}",
+                               file_.path(), *damaged_, common_.frame_bytes,
+                               core::counted(common_.channels, "channel"),
+                               core::counted(common_.bits, "bit"), *found));
   }
   offset_ = *found;
   damaged_.reset();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/repeated_damage.h"
 #include "tautline/formats/vdif/header.h"
 #include "tautline/formats/voltage_reader.h"
 
@@ -31,6 +32,8 @@ class FrameScanner {
   void jump(std::uint64_t offset) { offset_ = offset; }
   /// Whether damage is passed over without being noted or counted.
   void set_silent(bool silent) { silent_ = silent; }
+  /// Damage at more places than have messages of their own.
+  const RepeatedDamage& repeated() const { return repeated_; }
   /// Where the next frame is looked for.
   std::uint64_t offset() const { return offset_; }
   /// The header at an offset when it is one of this recording's.
@@ -53,6 +56,7 @@ class FrameScanner {
   Header common_;
   std::array<std::byte, kLengthBytes> length_bytes_{};  ///< as in every header
   Damage* damage_;
+  RepeatedDamage repeated_;
   std::uint64_t offset_ = 0;
   bool ended_ = false, silent_ = false;
   std::optional<std::uint64_t> damaged_,  ///< a header whose successor is being looked for

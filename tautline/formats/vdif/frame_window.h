@@ -38,6 +38,7 @@ class FrameWindow {
   std::size_t samples() const { return samples_; }
   /// The first byte that payloads of this position and later ones, and headers to come, may need.
   std::uint64_t needed_from(std::int64_t position) const;
+  const RepeatedDamage& repeated() const { return scanner_.repeated(); }
   /// Where the next header is read.
   std::uint64_t scanned_to() const { return scanner_.offset(); }
 

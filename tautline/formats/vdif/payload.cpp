@@ -117,4 +117,20 @@ void decode_samples(const Header& header, const Packing& packing, std::span<cons
                row_stride_bytes);
 }
 
+bool begins_with_fill(std::span<const std::byte> words) {
+  std::uint32_t word = 0, swapped = 0;
+  for (std::size_t k = 0; k < sizeof word; ++k) {
+    word |= std::to_integer<std::uint32_t>(words[k]) << (8 * k);
+    swapped |= std::to_integer<std::uint32_t>(words[k]) << (24 - 8 * k);
+  }
+  return word == kFillWord || swapped == kFillWord;
+}
+
+bool is_fill(std::span<const std::byte> words) {
+  if (!begins_with_fill(words)) return false;
+  // Each word equals the one before it.
+  return std::memcmp(words.data(), words.data() + sizeof kFillWord,
+                     words.size() - sizeof kFillWord) == 0;
+}
+
 }  // namespace tautline::formats::vdif

@@ -132,15 +132,18 @@ class Reader : public VoltageReader {
     return end > 0 ? end : (frames_before_padding() + threads - 1) / threads * frame_samples_;
   }
 
-  // One message for all missing frames, composed when it is asked for: lossy recordings lack thousands.
+  // One message for all missing frames, and one for most damaged headers, composed when they are asked for: lossy
+  // recordings have thousands.
   const Damage& damage() const override {
-    if (missing_ == 0) return damage_;
+    if (missing_ == 0 && !window_.repeated().any()) return damage_;
     with_missing_ = {};
-    with_missing_.note(fmt::format(
-        "{}: {} missing: {}{}; samples in them ({} each) are marked invalid", file_.path(),
-        core::counted(missing_, "frame") + (missing_ == 1 ? " is" : " are"),
-        missing_ == 1 ? "" : "the first of ", first_missing_, frame_samples_));
+    if (missing_ > 0)
+      with_missing_.note(fmt::format(
+          "{}: {} missing: {}{}; samples in them ({} each) are marked invalid", file_.path(),
+          core::counted(missing_, "frame") + (missing_ == 1 ? " is" : " are"),
+          missing_ == 1 ? "" : "the first of ", first_missing_, frame_samples_));
     with_missing_.add(damage_);
+    window_.repeated().add_to(with_missing_, file_.path());
     return with_missing_;
   }
 
@@ -261,6 +264,7 @@ class Reader : public VoltageReader {
     std::size_t thread, within, count, first;
     std::size_t good = 0;  ///< decoded, from the first on
     bool cut = false;      ///< the file lacks them
+    bool fill = false;     ///< the frame holds none
   };
 
   // Decodes what has been taken so far, whose bytes are not needed any more then.
@@ -292,7 +296,8 @@ class Reader : public VoltageReader {
         packing_.words_before(d.within + count - 1) + packing_.group_words();
     payload.resize(4 * (end_word - first_word));
     d.cut = file_.read(d.slot.payload_offset + 4 * first_word, payload) < payload.size();
-    if (d.cut) return;
+    d.fill = !d.cut && begins_with_fill(payload) && all_fill(d.slot, payload);
+    if (d.cut || d.fill) return;
     const std::size_t row = block.layout.channel_stride_bits / 8;
     std::byte* rows =
         block.bytes.data() + d.thread * header_.channels * row + d.first * sample_bytes();
@@ -300,7 +305,20 @@ class Reader : public VoltageReader {
     d.good = count;
   }
 
+  // `payload`: for the bytes.
+  bool all_fill(const Slot& slot, std::vector<std::byte>& payload) const {
+    payload.resize(4 * (packing_.words_before(slot.samples - 1) + packing_.group_words()));
+    return file_.read(slot.payload_offset, payload) == payload.size() && is_fill(payload);
+  }
+
   void mark_lost(const Delivery& d, core::RawBlock& block) {
+    if (d.fill && !noted_fill_) {
+      noted_fill_ = true;
+      damage_.note(
+          fmt::format("{}: frame at byte {}: its payload is the fill pattern 0x{:x} of recorders; "
+                      "this and others like it are counted as lost",
+                      file_.path(), d.slot.payload_offset - header_.header_bytes(), kFillWord));
+    }
     if (d.cut)
       damage_.note(fmt::format("{}: payload at byte {}: the file was cut while it was read",
                                file_.path(), d.slot.payload_offset));
@@ -332,6 +350,7 @@ class Reader : public VoltageReader {
   std::size_t bands_ = 1;      ///< threads of one input
   std::uint64_t missing_ = 0;  ///< frames
   std::string first_missing_;
+  bool noted_fill_ = false;
   mutable Damage with_missing_;
   std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;

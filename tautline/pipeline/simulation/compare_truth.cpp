@@ -9,10 +9,13 @@
 #include <limits>
 #include <map>
 #include <numbers>
+#include <span>
+#include <string>
 #include <system_error>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/core/few_digits.h"
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/seeming_kind.h"
@@ -124,6 +127,7 @@ class Comparison {
                   "at least one", "are these files of the same run?");
     found.closures = closures_of(found.visibilities, antenna_numbers());
     found.power_ratio = power_ratio();
+    found.other_antennas = other_antennas();
     judge(found, tolerance);
     return found;
   }
@@ -283,6 +287,33 @@ class Comparison {
         numbers.push_back(number);
     }
     return numbers;
+  }
+
+  /// Antennas of the file that the truth has elsewhere, or calls otherwise.
+  std::string other_antennas() const {
+    constexpr double kOff_m = 0.01;  // files keep positions to a micrometre
+    constexpr std::size_t kMostNamed = 3;
+    if (!description_.array.positions_known) return {};
+    std::vector<std::string> others;
+    for (const formats::Antenna& antenna : description_.array.antennas) {
+      const auto found = std::ranges::find(truth_.antenna_numbers, antenna.number);
+      if (found == truth_.antenna_numbers.end()) continue;
+      const auto k = static_cast<std::size_t>(found - truth_.antenna_numbers.begin());
+      std::string other;
+      if (!truth_.antenna_ecef_m.empty()) {
+        const auto off = formats::difference(antenna.ecef_m, truth_.antenna_ecef_m[k]);
+        if (const double off_m = std::sqrt(formats::dot(off, off)); !(off_m <= kOff_m))
+          other = fmt::format(" is {} m from where it was simulated", core::few_digits(off_m, 3));
+      }
+      if (!truth_.antenna_names.empty() && antenna.name != truth_.antenna_names[k])
+        other += fmt::format("{} is called {}, and {} in the simulation",
+                             other.empty() ? "" : " and", antenna.name, truth_.antenna_names[k]);
+      if (!other.empty()) others.push_back(fmt::format("antenna {}{}", antenna.number, other));
+    }
+    const std::size_t named = std::min(others.size(), kMostNamed);
+    return fmt::format(
+        "{}{}", fmt::join(std::span(others).first(named), "; "),
+        others.size() > named ? fmt::format("; and {} more", others.size() - named) : "");
   }
 
   /// Measured over true power, the mean over inputs and channels. The true power contains tones,

@@ -77,10 +77,12 @@ Truth truth_of(const nlohmann::json& json) {
   truth.largest_step = sampling.value("largest_step", 0);
   for (const nlohmann::json& antenna : json.at("array").at("antennas")) {
     truth.antenna_numbers.push_back(antenna.at("number"));
+    if (antenna.contains("name")) truth.antenna_names.push_back(antenna["name"]);
     if (antenna.contains("ecef_m"))
       truth.antenna_ecef_m.push_back(antenna["ecef_m"].get<formats::Vector3>());
   }
   if (truth.antenna_ecef_m.size() != truth.antenna_numbers.size()) truth.antenna_ecef_m.clear();
+  if (truth.antenna_names.size() != truth.antenna_numbers.size()) truth.antenna_names.clear();
   for (const nlohmann::json& input : json.at("array").at("inputs"))
     truth.input_power[{input.at("antenna"), input.at("feed").get<std::string>().at(0)}] =
         input.at("power");

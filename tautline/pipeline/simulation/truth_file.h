@@ -27,6 +27,7 @@ struct Truth {
   bool complex = true;     ///< samples; else real
   int largest_step = 0;    ///< of a sample's component; 0: not said
   std::vector<int> antenna_numbers;
+  std::vector<std::string> antenna_names;        ///< empty: not said
   std::vector<formats::Vector3> antenna_ecef_m;  ///< empty: not said
   std::vector<TrueSource> sources;
   std::vector<double> tones_hz;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/few_digits.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::pipeline {
@@ -43,10 +44,10 @@ std::string clipped_text(const stream::RecordedLevels& levels,
   for (std::size_t k = 0; k < std::min(inputs.size(), kNamedClipped); ++k) {
     const stream::RecordedLevel& one = levels.inputs[inputs[k]];
     text += fmt::format(
-        "{} {}: {:.2g} % of the samples at the ends of their range, {} (noise of "
-        "its power: {:.2g} %)",
-        k > 0 ? ";" : "", name_inputs({inputs[k]}, names), 100 * one.share(), one.end,
-        100 * one.noise_share());
+        "{} {}: {} % of the samples at the ends of their range, {} (noise of "
+        "its power: {} %)",
+        k > 0 ? ";" : "", name_inputs({inputs[k]}, names), core::few_digits(100 * one.share()),
+        one.end, core::few_digits(100 * one.noise_share()));
   }
   if (inputs.size() > kNamedClipped)
     text += fmt::format("; and {} more", inputs.size() - kNamedClipped);
@@ -71,7 +72,7 @@ std::string at_ends_text(const stream::RecordedLevels& levels,
   const std::vector<double> shares = at_ends(levels);
   const auto most = std::ranges::max_element(shares);
   return (*most > 0
-              ? fmt::format("{:.2g} % of the samples of {} at most", 100 * *most,
+              ? fmt::format("{} % of the samples of {} at most", core::few_digits(100 * *most),
                             name_inputs({static_cast<std::size_t>(most - shares.begin())}, names))
               : "no samples") +
          " (" + looked_at(levels.part) + ")";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/counted.h"
+#include "tautline/core/few_digits.h"
 #include "tautline/formats/input_name.h"
 
 namespace tautline::pipeline {
@@ -46,9 +47,9 @@ std::string shares_text(const stream::EmptyVoltages& found, std::size_t stretche
       fmt::format(" ... (in all {}{}:", found.stretches > found.list.size() ? "more than " : "",
                   core::counted(stretches, "stretch", "stretches"));
   for (std::size_t k = 0; k < std::min(inputs.size(), kNamedInputs); ++k)
-    text += fmt::format("{} {} {:.2g} %", k > 0 ? "," : "", name_inputs({inputs[k]}, names),
-                        100 * static_cast<double>(found.inputs[inputs[k]]) /
-                            static_cast<double>(std::max<std::uint64_t>(samples, 1)));
+    text += fmt::format("{} {} {} %", k > 0 ? "," : "", name_inputs({inputs[k]}, names),
+                        core::few_digits(100 * static_cast<double>(found.inputs[inputs[k]]) /
+                                         static_cast<double>(std::max<std::uint64_t>(samples, 1))));
   return text + (inputs.size() > kNamedInputs ? ", ...)" : ")");
 }
 

@@ -95,6 +95,10 @@ class FEngine {
   /// Components clipped so far, by input. Waits for the queue where a device counts them.
   const std::vector<std::uint64_t>& clipped(device::Queue& queue);
   std::uint64_t not_finite() const { return not_finite_; }
+  /// [input][time] of the samples of the last block, of which some were not finite.
+  core::ValidityView validity_of_samples() const {
+    return line_ ? line_->mask().view() : validity_.view();
+  }
   /// Bytes of samples and their masks that were sent to the device.
   std::uint64_t sent_bytes() const { return sent_bytes_; }
 

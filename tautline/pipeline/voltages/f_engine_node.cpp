@@ -325,7 +325,6 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
   core::RawBlock raw = block.payload_of<core::RawBlock>();
   const engine::Array& bytes = block.arrays.front();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
-  valid_.add_samples(raw);
   if (renewal_)
     renewal_->take_block(outputs.queue(config_.host), raw, block.first - segment_first_);
   filter(block, raw, outputs);
@@ -365,7 +364,10 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
   // The block's own times are those at which some channel is invalid.
   const bool by_channel = raw.valid.rows() > engine_->inputs();
   if (by_channel) block.invalid.clear();
+  const std::uint64_t not_finite = engine_->not_finite();
   engine_->push(queue, block, by_channel ? raw.valid.view() : core::ValidityView());
+  valid_.add_samples(block, engine_->not_finite() > not_finite ? engine_->validity_of_samples()
+                                                               : core::ValidityView());
   if (passed_samples_ > 0) engine_->restart_at(passed_samples_);
   passed_samples_ = 0;
   std::uint64_t first = next_spectrum_;

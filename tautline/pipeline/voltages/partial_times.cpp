@@ -7,6 +7,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/counted.h"
+#include "tautline/core/few_digits.h"
 #include "tautline/core/units.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 
@@ -68,11 +69,11 @@ std::string PartialTimes::text() const {
   if (named.empty()) return {};
   return fmt::format(
       "less than three quarters of the samples are valid in {}{} of {}. The time of an integration "
-      "is its middle, the phase that of its valid samples: fringes may turn by up to {:.2g} "
+      "is its middle, the phase that of its valid samples: fringes may turn by up to {} "
       "degrees between the two. A shorter `integration_s` has less of this, and fringes that are "
       "stopped before the correlation (`delays_path`) have none",
       named.size() > 1 ? "up to " : "", core::counted(integrations, "integration"),
-      name_inputs(named, names_), most_degrees_);
+      name_inputs(named, names_), core::few_digits(most_degrees_));
 }
 
 }  // namespace tautline::pipeline

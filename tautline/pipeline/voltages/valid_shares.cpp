@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tautline/core/few_digits.h"
 #include "tautline/core/validity.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/f_engine.h"
@@ -21,9 +22,14 @@ double share(std::uint64_t valid, std::uint64_t all) {
 
 }  // namespace
 
-void ValidShares::add_samples(const core::RawBlock& block) {
+void ValidShares::add_samples(const core::RawBlock& block, const core::ValidityView& valid) {
   const std::size_t inputs = valid_samples_.size();
   samples_ += block.samples;
+  if (!valid.empty()) {
+    for (std::size_t i = 0; i < inputs; ++i)
+      valid_samples_[i] += core::count_valid(valid.row(i), 0, block.samples);
+    return;
+  }
   if (block.invalid.empty()) {
     for (std::uint64_t& valid : valid_samples_) valid += block.samples;
     return;
@@ -72,11 +78,11 @@ std::string ValidShares::text(const std::vector<std::string>& names) const {
   }
   if (inputs.empty()) return {};
   return fmt::format(
-      "few spectra of {} are valid: {:.2g} %{}, with {:.2g} % of the samples. A spectrum takes {} "
+      "few spectra of {} are valid: {} %{}, with {} % of the samples. A spectrum takes {} "
       "valid samples in a row: fewer `taps` or channels lose less where an input stops again and "
       "again",
-      name_inputs(inputs, names), 100 * of_spectra, inputs.size() > 1 ? " at worst" : "",
-      100 * of_samples, span_samples_);
+      name_inputs(inputs, names), core::few_digits(100 * of_spectra),
+      inputs.size() > 1 ? " at worst" : "", core::few_digits(100 * of_samples), span_samples_);
 }
 
 std::string ValidShares::nothing_text() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/validity.h"
 #include "tautline/core/voltage.h"
 
 namespace tautline::pipeline {
@@ -20,7 +21,8 @@ class ValidShares {
   ValidShares(std::size_t inputs, std::size_t span_samples)
       : span_samples_(span_samples), valid_samples_(inputs), valid_spectra_(inputs) {}
 
-  void add_samples(const core::RawBlock& block);
+  /// `valid`: [input] of the block's samples, where some are not finite, which the block's spans do not tell.
+  void add_samples(const core::RawBlock& block, const core::ValidityView& valid = {});
   void add_spectra(const SpectraChunk& chunk);
   /// Of the same samples: other channels, on another device.
   void add_channels(const ValidShares& others);

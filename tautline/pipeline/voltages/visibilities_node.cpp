@@ -12,6 +12,7 @@
 #include "tautline/pipeline/voltages/delay_tracking.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/frequencies.h"
+#include "tautline/pipeline/voltages/fringe_loss.h"
 #include "tautline/pipeline/voltages/gains.h"
 #include "tautline/pipeline/voltages/visibility_facts.h"
 
@@ -126,6 +127,9 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
   const bool stopped = details.description.phase_centre.tracked && config_.rotation == nullptr;
+  if (config_.rotation && !details.description.autos_only)
+    fringes_text_ = fringe_loss_text(details.description, *config_.rotation, spectra.voltages.start,
+                                     spectra.end);
   partial_.emplace(details.description, stopped, names_of_inputs(details.description.array));
   if (gains_ && spectra.requantised_bits > 0)
     rounding_ = std::make_unique<RoundingWatch>(spectra.requantised_bits,
@@ -215,6 +219,10 @@ std::optional<engine::Load> VisibilitiesNode::expected_load() const {
     means_of(*queue, from, {means.data(), extents}, {counted.data(), extents});
   });
   return engine::Load{seconds * integrations_per_s_, config_.host->name()};
+}
+
+void VisibilitiesNode::start(engine::Outputs&) {
+  if (!fringes_text_.empty()) config_.host->shared().log(core::LogLevel::warning, fringes_text_);
 }
 
 void VisibilitiesNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {

@@ -69,6 +69,8 @@ class VisibilitiesNode final : public engine::Node {
   engine::Needs needs(std::size_t, const engine::Stream&) const override {
     return {.in_step = config_.inputs > 1};
   }
+  /// Warns of fringes that lose amplitude before they are rotated.
+  void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
                         engine::Outputs& outputs) override;
@@ -77,6 +79,8 @@ class VisibilitiesNode final : public engine::Node {
   /// These warnings, once the run has ended; empty: there is none.
   const std::string& rounding_text() const { return rounding_text_; }
   std::string partial_text() const { return partial_ ? partial_->text() : std::string(); }
+  /// The warning of start(); empty: there is none.
+  const std::string& fringes_text() const { return fringes_text_; }
   /// Description of the means.
   std::optional<engine::Load> expected_load() const override;
   engine::Counters counters() const override { return {{"overflowed", overflowed_}}; }
@@ -99,7 +103,7 @@ class VisibilitiesNode final : public engine::Node {
   std::vector<stream::ConstantChannel> constant_;  // by the channel of the output
   std::uint64_t overflowed_ = 0;
   std::unique_ptr<RoundingWatch> rounding_;  // null: no rounding
-  std::string rounding_text_;
+  std::string rounding_text_, fringes_text_;
   std::optional<PartialTimes> partial_;
 };
 

@@ -54,7 +54,8 @@ void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
   for (const std::string& text : {facts.valid.text(names), facts.valid.nothing_text()})
     if (!text.empty()) page.add_warning(text);
   if (!facts.rounding.empty()) page.add_warning(facts.rounding);
-  if (!facts.partial.empty()) page.add_warning(facts.partial);
+  for (const std::string& text : {facts.partial, facts.fringes})
+    if (!text.empty()) page.add_warning(text);
   if (const std::uint64_t overflowed = facts.counts.at("overflowed"); overflowed > 0)
     page.add_warning(overflow_message(overflowed));
 }

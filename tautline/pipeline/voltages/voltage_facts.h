@@ -44,7 +44,7 @@ struct VoltageFacts {
   std::vector<stream::ConstantChannel> constant_channels;
   std::uint64_t unchanging_spectra = 0;
   ValidShares valid;
-  std::string rounding, partial;  ///< warnings of the visibilities; empty: none
+  std::string rounding, partial, fringes;  ///< warnings of the visibilities; empty: none
 };
 /// Made by the builder of a graph for its sinks.
 using AskVoltageFacts = std::function<VoltageFacts()>;

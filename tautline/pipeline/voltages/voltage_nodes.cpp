@@ -79,6 +79,7 @@ VoltageFacts facts_of(const VoltageNodes& nodes) {
     facts.counts["overflowed"] = means->counters().at("overflowed");
     facts.rounding = means->rounding_text();
     facts.partial = means->partial_text();
+    facts.fringes = means->fringes_text();
   }
   return facts;
 }

@@ -103,8 +103,32 @@ TEST(DadaReader, NumbersOfEveryNotation) {
   EXPECT_EQ(d.centre_hz, 1575.42e6);
   EXPECT_EQ(d.bandwidth_hz, 1.28e6);
   EXPECT_EQ(open_keys(folder, with(plain_keys(), "FREQ", "0"), {})->description().centre_hz, 0);
-  EXPECT_EQ(open_keys(folder, with(plain_keys(), "FREQ", "-2.5"), {})->description().centre_hz,
-            -2.5e6);
+  // Channels of a band whose centre is not known, as tautline writes them.
+  EXPECT_EQ(
+      open_keys(folder, with(with(plain_keys(), "FREQ", "-2.5"), "EXACT_RATE_HZ", "1280000/1"), {})
+          ->description()
+          .centre_hz,
+      -2.5e6);
+}
+
+TEST(DadaReader, FrequenciesInOtherUnitsAreRefused) {
+  const Folder folder;
+  EXPECT_EQ(open_keys(folder, with(plain_keys(), "FREQ", "0.64"), {})->description().centre_hz,
+            0.64e6);
+  for (const auto& [value, expected] :
+       {std::pair{"150500000", "megahertz, at most 1000000 (1 THz)"},
+        {"0.1505", "megahertz, 0.64 or more for a band of 1.28 that does not reach below 0"},
+        {"-150.5", "megahertz, 0.64 or more"}}) {
+    try {
+      open_keys(folder, with(plain_keys(), "FREQ", value), {});
+      ADD_FAILURE() << value;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::format);
+      const std::string text = error.what();
+      for (const char* part : {"centre frequency in MHz, key FREQ", value, expected})
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+    }
+  }
 }
 
 TEST(DadaReader, EncodingsAndTheFloatDefault) {
@@ -308,6 +332,8 @@ TEST(DadaReader, LyingHeadersAreRefusedByName) {
                               {"FREQ", "inf"},
                               {"FREQ", "high"},
                               {"FREQ", "1e400"},
+                              {"FREQ", "150500000"},
+                              {"FREQ", "-2.5"},
                               {"UTC_START", "-"},
                               {"UTC_START", "UNKNOWN"},
                               {"UTC_START", "2020-13-01-00:00:00"},

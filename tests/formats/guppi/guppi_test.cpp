@@ -256,7 +256,7 @@ TEST_F(Guppi, HeadersThatLieAreRefusedByName) {
   for (const char* value : {"64", "-1", "1000000"}) lie("OVERLAP", value);
   for (const char* value : {"0", "-1e-6", "nan", "inf", "1e9", "1e-30", "''"}) lie("TBIN", value);
   for (const char* value : {"0", "abc"}) lie("OBSBW", value);
-  lie("OBSFREQ", "here");
+  for (const char* value : {"here", "1.4e9", "0.014", "-1400"}) lie("OBSFREQ", value);
   lie("PKTFMT", "'SIMPLE  '");
   for (const char* value : {"-1", "1e12", "12"}) lie("STT_IMJD", value);
   for (const char* value : {"-1", "100000"}) lie("STT_SMJD", value);

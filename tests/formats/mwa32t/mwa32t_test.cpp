@@ -267,6 +267,37 @@ TEST_P(BothModes, TruncatedTailsKeepWholeSamples) {
   EXPECT_TRUE(reader->damage().any());
 }
 
+TEST_P(BothModes, ManyGapsAreFewMessages) {
+  const Samples samples = random_samples(random_, 4'000, GetParam());
+  const auto all = std::span<const core::ci8>(samples);
+  const std::string path = folder_ / "gaps";
+  Writer writer(path, GetParam(), static_cast<std::uint16_t>(random_()), true);
+  std::size_t gaps = 0, lost = 0;
+  for (std::size_t t = 0; t < 4'000; t += 100, ++gaps) {
+    writer.write(all.subspan(t * 16, 100 * 16));
+    if (t + 100 == 4'000) break;
+    const std::size_t skipped = 1 + random_() % 50;
+    writer.skip(skipped);
+    lost += skipped;
+  }
+  writer.finish();
+  for (const std::size_t block : {64, 100'000}) {
+    const auto reader = open(path, {});
+    read_all(*reader, block);
+    EXPECT_EQ(reader->damage().lost_samples, lost * 16);
+    const std::vector<std::string>& messages = reader->damage().messages;
+    ASSERT_EQ(messages.size(), 4u);
+    EXPECT_TRUE(messages.back().ends_with(
+        ": missing samples at " + std::to_string(gaps - 3) + " more places, from byte " +
+        std::to_string(400 * record()) + " to byte " + std::to_string(3'900 * record())))
+        << messages.back();
+  }
+  const auto late = open(path, {});
+  late->seek(late->total_samples() - 250);
+  read_all(*late, 64);
+  EXPECT_LE(late->damage().messages.size(), 3u);
+}
+
 TEST_P(BothModes, FourReceiversAreAlignedByCounter) {
   const std::vector<int> starts{65'400, 65'535, 200, 65'000};  // on one clock: 0 is 65536
   std::vector<std::string> paths;

@@ -162,6 +162,56 @@ TEST_F(Vdif, FramesMarkedInvalidAreLost) {
   EXPECT_EQ(reader->damage().messages.size(), 1u);
 }
 
+// Recorders fill frames whose data they lack, behind headers that are like the others'.
+TEST_F(Vdif, FramesOfTheFillPatternAreLost) {
+  Recording recording = record(2, 30);
+  std::vector<std::size_t> bad;
+  for (const std::size_t frame : {3, 12, 13, 29})
+    bad.push_back(recording.index(frame, random_() % 2));
+  for (const std::size_t index : bad) {
+    auto& bytes = recording.bytes_of(index);
+    for (std::size_t k = 0; k < 32; ++k)
+      bytes[bytes.size() - 32 + k] =
+          static_cast<char>(0x11 * (index == bad.back() ? 1 + k % 4 : 4 - k % 4));
+  }
+  for (const std::size_t block : {7, 64, 100'000}) {
+    const auto reader = open_bytes(recording.bytes());
+    recording.expect(read_all(*reader, block), bad);
+    EXPECT_EQ(reader->damage().lost_samples, bad.size() * recording.samples_per_frame());
+    ASSERT_EQ(reader->damage().messages.size(), 1u);
+    EXPECT_NE(reader->damage().messages.front().find("fill pattern 0x11223344"), std::string::npos)
+        << reader->damage().messages.front();
+  }
+  // All words but one are data.
+  Recording other = record(1, 20);
+  auto& bytes = other.bytes_of(5);
+  for (std::size_t k = 0; k < 28; ++k)
+    bytes[bytes.size() - 32 + k] = static_cast<char>(0x11 * (4 - k % 4));
+  bytes.back() = bytes.back() == '\x11' ? '\x12' : bytes.back();
+  const auto reader = open_bytes(other.bytes());
+  EXPECT_EQ(read_all(*reader, 64).invalid_samples(), 0u);
+  EXPECT_FALSE(reader->damage().any());
+}
+
+// Three messages, and one of all others.
+TEST_F(Vdif, ManyDamagedHeadersAreFewMessages) {
+  Recording recording = record(1, 400);
+  std::vector<std::size_t> bad;
+  for (std::size_t n = 20; n < 380; n += 2 + random_() % 3) bad.push_back(n);
+  for (const std::size_t n : bad) recording.bytes_of(n)[8] ^= 1;
+  const auto reader = open_bytes(recording.bytes());
+  recording.expect(read_all(*reader, 64), bad);
+  EXPECT_EQ(reader->damage().dropped_samples, bad.size() * recording.samples_per_frame());
+  const std::vector<std::string>& messages = reader->damage().messages;
+  ASSERT_EQ(messages.size(), 5u);  // the first of the missing frames
+  const std::size_t bytes = recording.bytes_of(0).size();
+  EXPECT_TRUE(messages.back().ends_with(
+      ": headers unlike the others' at " + std::to_string(bad.size() - 3) +
+      " more places, from byte " + std::to_string(bad[3] * bytes) + " to byte " +
+      std::to_string(bad.back() * bytes)))
+      << messages.back();
+}
+
 TEST_F(Vdif, DamagedHeadersCostTheirFrame) {
   for (const std::size_t byte : {3u, 5u, 8u, 11u, 15u}) {
     SCOPED_TRACE(byte);

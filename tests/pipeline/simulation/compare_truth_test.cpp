@@ -314,6 +314,50 @@ TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
   }
 }
 
+// Fringes are rotated with the file's positions, and so are those that it is compared with: phases agree with wrong ones.
+TEST_F(CompareTruthOfRuns, NamesAntennasThatAreNotThoseOfTheTruth) {
+  auto random = tests::generator();
+  for (const char* phase_centre : {"", "somewhere=201.0,-30.0"}) {
+    const CorrelatedRun run({.phase_centre = phase_centre});
+    const simulation::Truth truth = simulation::read_truth(run.truth_path);
+    const auto compared = [&](const Spoilt::Change& change, const simulation::Truth& with) {
+      Spoilt reader(run.visibilities_path, as_it_is, change);
+      return compare_truth(reader, with, kTolerance);
+    };
+    const std::size_t one = random() % truth.antenna_numbers.size();
+    const auto move = [&](double metres) {
+      return [&, metres](formats::VisibilityDescription& d) {
+        d.array.antennas[one].ecef_m[2] += metres;
+      };
+    };
+    const std::string number = std::to_string(truth.antenna_numbers[one]);
+    EXPECT_TRUE(compared(move(0.002), truth).agrees);
+    const TruthComparison moved = compared(move(0.02), truth);
+    EXPECT_FALSE(moved.agrees);
+    EXPECT_NE(moved.verdict.find("antenna " + number + " is 0.02 m from where it was simulated"),
+              std::string::npos)
+        << moved.verdict;
+    const TruthComparison renamed = compared(
+        [&](formats::VisibilityDescription& d) { d.array.antennas[one].name = "other"; }, truth);
+    EXPECT_FALSE(renamed.agrees);
+    EXPECT_NE(renamed.verdict.find("antenna " + number + " is called other, and " +
+                                   truth.antenna_names[one] + " in the simulation"),
+              std::string::npos)
+        << renamed.verdict;
+    const TruthComparison all = compared(
+        [](formats::VisibilityDescription& d) {
+          for (formats::Antenna& antenna : d.array.antennas) antenna.ecef_m[0] += 1;
+        },
+        truth);
+    EXPECT_NE(all.verdict.find("; and 29 more"), std::string::npos) << all.verdict;
+    simulation::Truth silent = truth;
+    silent.antenna_names.clear();
+    silent.antenna_ecef_m.clear();
+    EXPECT_TRUE(compared(move(0.002), silent).agrees);
+    EXPECT_TRUE(compared(move(0.02), silent).other_antennas.empty());
+  }
+}
+
 // Antennas of the same numbers at other places are another array; a wrong position is one to be found.
 TEST_F(CompareTruthOfRuns, RefusesTheTruthOfAnotherArray) {
   const CorrelatedRun run({});
@@ -321,7 +365,13 @@ TEST_F(CompareTruthOfRuns, RefusesTheTruthOfAnotherArray) {
   ASSERT_EQ(truth.antenna_ecef_m.size(), truth.antenna_numbers.size());
   truth.antenna_ecef_m.front()[0] += 0.5;
   Spoilt moved(run.visibilities_path, as_it_is);
-  EXPECT_TRUE(compare_truth(moved, truth).agrees);
+  const TruthComparison other_place = compare_truth(moved, truth);
+  EXPECT_FALSE(other_place.agrees);
+  EXPECT_NE(other_place.verdict.find("does not agree: antenna " +
+                                     std::to_string(truth.antenna_numbers.front()) +
+                                     " is 0.5 m from where it was simulated"),
+            std::string::npos)
+      << other_place.verdict;
   for (auto& place : truth.antenna_ecef_m)
     for (double& metres : place) metres *= -3;
   Spoilt other(run.visibilities_path, as_it_is);
