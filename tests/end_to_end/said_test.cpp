@@ -121,6 +121,29 @@ TEST_F(Said, CurvesAndFitsForEachOther) {
   EXPECT_TRUE(says(visibilities.err, "for which alone it is")) << visibilities.err;
 }
 
+TEST_F(Said, FitsOfOtherCurvesAreNotDrawn) {
+  warned({"autocorrelate", scratch / "counts.npy", "-o", scratch / "g.csv", "--bin", "1us"});
+  const CommandResult fitted =
+      run({"fit", scratch / "g.csv", "-o", scratch / "f.csv", "--model", "3d"});
+  if (fitted.err.find("cminpack") != std::string::npos) GTEST_SKIP() << "a build without cminpack";
+  const auto plotted = [&](const std::string& curves) {
+    return run({"plot", scratch / curves, "--fit", scratch / "f.csv", "-o", scratch / "p.html",
+                "--overwrite"});
+  };
+  EXPECT_EQ(plotted("g.csv").status, kDone) << plotted("g.csv").err;
+  write_file(scratch / "another.csv", read_file(scratch / "g.csv"));
+  const CommandResult other = plotted("another.csv");
+  EXPECT_EQ(other.status, kWrongUsage) << other.err;
+  EXPECT_TRUE(says(other.err, "f.csv: made by `")) << other.err;
+  EXPECT_TRUE(says(other.err, "expected a fit of the curves in ")) << other.err;
+  // Of the same name, with other lags.
+  warned({"autocorrelate", scratch / "counts.npy", "-o", scratch / "g.csv", "--bin", "1.7us",
+          "--overwrite"});
+  const CommandResult lags = plotted("g.csv");
+  EXPECT_EQ(lags.status, kWrongUsage) << lags.err;
+  EXPECT_TRUE(says(lags.err, "which the curves do not have")) << lags.err;
+}
+
 TEST_F(Said, InputsThatStopByRunToo) {
   std::string file = read_file(scratch / "x.dada");
   for (std::size_t t = 5000; t < 12'000; ++t) file.replace(4096 + 8 * t + 2, 2, 2, '\0');
