@@ -144,6 +144,47 @@ TEST_F(Said, FitsOfOtherCurvesAreNotDrawn) {
   EXPECT_TRUE(says(lags.err, "which the curves do not have")) << lags.err;
 }
 
+TEST_F(Said, CountsOfTheOtherByteOrderAndArrivalTimes) {
+  auto random = generator();
+  std::poisson_distribution<int> counts(3), steps(500);
+  std::string swapped, large, times, long_times;
+  std::uint64_t time = 1;
+  for (int k = 0; k < 5000; ++k) {
+    const int count = counts(random);
+    swapped += {'\0', static_cast<char>(count)};
+    large += {static_cast<char>(random()), static_cast<char>(count)};
+    time += static_cast<std::uint64_t>(1 + steps(random));
+    for (int b = 0; b < 8; ++b) {
+      times += static_cast<char>(time >> (8 * b));
+      long_times += static_cast<char>((time << 24) >> (8 * b));
+    }
+  }
+  const auto said = [&](const std::string& name) {
+    return run({"autocorrelate", scratch / name, "-o", scratch / "g.csv", "--bin", "1us",
+                "--levels", "3", "--overwrite"})
+        .err;
+  };
+  const std::string order = ": every count is a multiple of 256 (of the first 5000)",
+                    ascends = ": each count is larger than the one before (of the first 5000)";
+  write_file(scratch / "swapped.npy", formats::npy::format_header("<u2", {5000}) + swapped);
+  EXPECT_TRUE(says(said("swapped.npy"), "swapped.npy" + order)) << said("swapped.npy");
+  write_file(scratch / "swapped.raw", swapped);
+  const std::string raw =
+      warned({"autocorrelate", scratch / "swapped.raw", "-o", scratch / "g.csv", "--bin", "1us",
+              "--dtype", "u16", "--sensors", "1", "--overwrite"});
+  EXPECT_TRUE(says(raw, "swapped.raw" + order)) << raw;
+  write_file(scratch / "right.npy", formats::npy::format_header(">u2", {5000}) + swapped);
+  write_file(scratch / "large.npy", formats::npy::format_header("<u2", {5000}) + large);
+  for (const char* name : {"right.npy", "large.npy", "counts.npy"}) {
+    EXPECT_FALSE(says(said(name), order)) << said(name);
+    EXPECT_FALSE(says(said(name), ascends)) << said(name);
+  }
+  write_file(scratch / "times.npy", formats::npy::format_header("<i8", {5000}) + times);
+  EXPECT_TRUE(says(said("times.npy"), "times.npy" + ascends)) << said("times.npy");
+  write_file(scratch / "long.npy", formats::npy::format_header("<i8", {5000}) + long_times);
+  EXPECT_TRUE(says(said("long.npy"), "these ascend as arrival times do")) << said("long.npy");
+}
+
 TEST_F(Said, InputsThatStopByRunToo) {
   std::string file = read_file(scratch / "x.dada");
   for (std::size_t t = 5000; t < 12'000; ++t) file.replace(4096 + 8 * t + 2, 2, 2, '\0');
