@@ -185,6 +185,30 @@ TEST_F(Said, CountsOfTheOtherByteOrderAndArrivalTimes) {
   EXPECT_TRUE(says(said("long.npy"), "these ascend as arrival times do")) << said("long.npy");
 }
 
+TEST_F(Said, RatesThatStepOfTheirCurvesToo) {
+  auto random = generator();
+  std::poisson_distribution<int> bright(3), dark(0.05);
+  std::string bytes;
+  for (int k = 0; k < 20'000; ++k)
+    bytes += static_cast<char>(k < 7000 ? bright(random) : dark(random));
+  write_file(scratch / "counts.npy", formats::npy::format_header("|u1", {20'000, 1}) + bytes);
+  for (const char* output : {"g.csv", "g.h5"}) {
+    const std::string said =
+        warned({"autocorrelate", scratch / "counts.npy", "-o", scratch / output, "--bin", "1us"});
+    EXPECT_TRUE(says(said, "the rate of counts steps at 0.00")) << said;
+    EXPECT_TRUE(says(said, "--start and --duration keep a part at one level")) << said;
+    EXPECT_FALSE(says(said, "as where a dye bleaches")) << said;
+    const CommandResult fitted =
+        run({"fit", scratch / output, "-o", scratch / "f.csv", "--model", "3d", "--overwrite"});
+    if (fitted.err.find("cminpack") != std::string::npos)
+      GTEST_SKIP() << "a build without cminpack";
+    EXPECT_TRUE(says(fitted.err, "the rate of counts steps at 0.00")) << fitted.err;
+    EXPECT_TRUE(
+        says(read_file(scratch / "f.csv"), "the rate of counts steps, which bends the curve"))
+        << read_file(scratch / "f.csv");
+  }
+}
+
 TEST_F(Said, InputsThatStopByRunToo) {
   std::string file = read_file(scratch / "x.dada");
   for (std::size_t t = 5000; t < 12'000; ++t) file.replace(4096 + 8 * t + 2, 2, 2, '\0');

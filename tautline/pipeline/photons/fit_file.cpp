@@ -88,20 +88,21 @@ void doubt_stopped(const CorrelationCurves& curves, std::size_t first, std::size
   }
 }
 
+// Where the first of the curves that are doubted for their steps has these.
 void name_steps(const CorrelationCurves& curves, FitResult& result) {
   std::size_t count = 0, first = 0;
   for (const CurveFit& one : result.fits)
     if (!one.masked && one.solution.trouble.starts_with(kRateStepsTrouble) && count++ == 0)
       first = one.sensor;
   if (count == 0) return;
-  const std::string of = curves.curves == 1
-                             ? ""
-                             : fmt::format(" in {} of {} curves, first in {}:", count,
-                                           curves.curves, core::label_of(curves, first));
-  result.warnings.push_back(fmt::format(
-      "the rate of counts steps{} {}. This bends the curve; autocorrelate a part at one "
-      "level",
-      of, steps_text(steps_of_curve(curves, first))));
+  const std::string steps = steps_text(steps_of_curve(curves, first));
+  result.warnings.push_back(
+      "the rate of counts steps " +
+      (curves.curves == 1 ? steps
+                          : fmt::format("in {} of {} curves (first: {}, {})", count, curves.curves,
+                                        core::label_of(curves, first), steps)) +
+      ". This bends " + (count == 1 ? "the curve" : "the curves") +
+      "; autocorrelate a part at one level");
 }
 
 }  // namespace
