@@ -121,6 +121,94 @@ TEST_F(Said, CurvesAndFitsForEachOther) {
   EXPECT_TRUE(says(visibilities.err, "for which alone it is")) << visibilities.err;
 }
 
+TEST_F(Said, FitsOfOtherCurvesAreNotDrawn) {
+  warned({"autocorrelate", scratch / "counts.npy", "-o", scratch / "g.csv", "--bin", "1us"});
+  const CommandResult fitted =
+      run({"fit", scratch / "g.csv", "-o", scratch / "f.csv", "--model", "3d"});
+  if (fitted.err.find("cminpack") != std::string::npos) GTEST_SKIP() << "a build without cminpack";
+  const auto plotted = [&](const std::string& curves) {
+    return run({"plot", scratch / curves, "--fit", scratch / "f.csv", "-o", scratch / "p.html",
+                "--overwrite"});
+  };
+  EXPECT_EQ(plotted("g.csv").status, kDone) << plotted("g.csv").err;
+  write_file(scratch / "another.csv", read_file(scratch / "g.csv"));
+  const CommandResult other = plotted("another.csv");
+  EXPECT_EQ(other.status, kWrongUsage) << other.err;
+  EXPECT_TRUE(says(other.err, "f.csv: made by `")) << other.err;
+  EXPECT_TRUE(says(other.err, "expected a fit of the curves in ")) << other.err;
+  // Of the same name, with other lags.
+  warned({"autocorrelate", scratch / "counts.npy", "-o", scratch / "g.csv", "--bin", "1.7us",
+          "--overwrite"});
+  const CommandResult lags = plotted("g.csv");
+  EXPECT_EQ(lags.status, kWrongUsage) << lags.err;
+  EXPECT_TRUE(says(lags.err, "which the curves do not have")) << lags.err;
+}
+
+TEST_F(Said, CountsOfTheOtherByteOrderAndArrivalTimes) {
+  auto random = generator();
+  std::poisson_distribution<int> counts(3), steps(500);
+  std::string swapped, large, times, long_times;
+  std::uint64_t time = 1;
+  for (int k = 0; k < 5000; ++k) {
+    const int count = counts(random);
+    swapped += {'\0', static_cast<char>(count)};
+    large += {static_cast<char>(random()), static_cast<char>(count)};
+    time += static_cast<std::uint64_t>(1 + steps(random));
+    for (int b = 0; b < 8; ++b) {
+      times += static_cast<char>(time >> (8 * b));
+      long_times += static_cast<char>((time << 24) >> (8 * b));
+    }
+  }
+  const auto said = [&](const std::string& name) {
+    return run({"autocorrelate", scratch / name, "-o", scratch / "g.csv", "--bin", "1us",
+                "--levels", "3", "--overwrite"})
+        .err;
+  };
+  const std::string order = ": every count is a multiple of 256 (of the first 5000)",
+                    ascends = ": each count is larger than the one before (of the first 5000)";
+  write_file(scratch / "swapped.npy", formats::npy::format_header("<u2", {5000}) + swapped);
+  EXPECT_TRUE(says(said("swapped.npy"), "swapped.npy" + order)) << said("swapped.npy");
+  write_file(scratch / "swapped.raw", swapped);
+  const std::string raw =
+      warned({"autocorrelate", scratch / "swapped.raw", "-o", scratch / "g.csv", "--bin", "1us",
+              "--dtype", "u16", "--sensors", "1", "--overwrite"});
+  EXPECT_TRUE(says(raw, "swapped.raw" + order)) << raw;
+  write_file(scratch / "right.npy", formats::npy::format_header(">u2", {5000}) + swapped);
+  write_file(scratch / "large.npy", formats::npy::format_header("<u2", {5000}) + large);
+  for (const char* name : {"right.npy", "large.npy", "counts.npy"}) {
+    EXPECT_FALSE(says(said(name), order)) << said(name);
+    EXPECT_FALSE(says(said(name), ascends)) << said(name);
+  }
+  write_file(scratch / "times.npy", formats::npy::format_header("<i8", {5000}) + times);
+  EXPECT_TRUE(says(said("times.npy"), "times.npy" + ascends)) << said("times.npy");
+  write_file(scratch / "long.npy", formats::npy::format_header("<i8", {5000}) + long_times);
+  EXPECT_TRUE(says(said("long.npy"), "these ascend as arrival times do")) << said("long.npy");
+}
+
+TEST_F(Said, RatesThatStepOfTheirCurvesToo) {
+  auto random = generator();
+  std::poisson_distribution<int> bright(3), dark(0.05);
+  std::string bytes;
+  for (int k = 0; k < 20'000; ++k)
+    bytes += static_cast<char>(k < 7000 ? bright(random) : dark(random));
+  write_file(scratch / "counts.npy", formats::npy::format_header("|u1", {20'000, 1}) + bytes);
+  for (const char* output : {"g.csv", "g.h5"}) {
+    const std::string said =
+        warned({"autocorrelate", scratch / "counts.npy", "-o", scratch / output, "--bin", "1us"});
+    EXPECT_TRUE(says(said, "the rate of counts steps at 0.00")) << said;
+    EXPECT_TRUE(says(said, "--start and --duration keep a part at one level")) << said;
+    EXPECT_FALSE(says(said, "as where a dye bleaches")) << said;
+    const CommandResult fitted =
+        run({"fit", scratch / output, "-o", scratch / "f.csv", "--model", "3d", "--overwrite"});
+    if (fitted.err.find("cminpack") != std::string::npos)
+      GTEST_SKIP() << "a build without cminpack";
+    EXPECT_TRUE(says(fitted.err, "the rate of counts steps at 0.00")) << fitted.err;
+    EXPECT_TRUE(
+        says(read_file(scratch / "f.csv"), "the rate of counts steps, which bends the curve"))
+        << read_file(scratch / "f.csv");
+  }
+}
+
 TEST_F(Said, InputsThatStopByRunToo) {
   std::string file = read_file(scratch / "x.dada");
   for (std::size_t t = 5000; t < 12'000; ++t) file.replace(4096 + 8 * t + 2, 2, 2, '\0');

@@ -134,6 +134,16 @@ class RowReader final : public CountReader {
               count);
   }
 
+  bool are_arrival_times(const std::byte* from, std::size_t count) const {
+    constexpr std::size_t kFewest = 16;
+    if (description_.sensors != 1 || count < kFewest) return false;
+    return with_elements({from, rows_.element, {count}}, [&](const auto& all) {
+      for (std::size_t k = 1; k < count; ++k)
+        if (!(all(k - 1) < all(k))) return false;
+      return true;
+    });
+  }
+
   // `from` are the file's elements, of which the first `good` of `count` fit.
   void check_fit(const std::byte* from, std::size_t good, std::size_t count) const {
     if (good == count) return;
@@ -145,7 +155,9 @@ class RowReader final : public CountReader {
             std::to_string(good % description_.sensors),
         found,
         "a count of 0 or more that " + std::string(core::to_string(description_.type)) + " holds",
-        found.starts_with('-')                 ? "voltages need `rate_hz`; counts are not negative"
+        are_arrival_times(from, count) ? "these ascend as arrival times do: numpy.bincount(t "
+                                         "// bin) makes counts of them"
+        : found.starts_with('-')       ? "voltages need `rate_hz`; counts are not negative"
         : description_.type == SampleType::f32 ? "correct the file"
                                                : "choose a wider `dtype`, or correct the file");
   }

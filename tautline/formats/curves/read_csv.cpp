@@ -1,5 +1,6 @@
 // PyCorrFit's CSV: comments that begin with #, then lag (s) and G, then traces. Tables have a line with the names of
 // their columns, too.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -90,6 +91,31 @@ void refuse_other_table(const std::string& path) {
     throw other_kind(path, "a correlation curve", "");
 }
 
+// "0,498" in a line whose fields are separated otherwise; among commas alone a field as "000001".
+bool has_decimal_comma(std::string_view line) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto fields = split(line, " \t;");
+  if (fields.size() < 2)
+    return std::ranges::any_of(split(line, ","), [&](std::string_view field) {
+      return field.size() > 1 && field.front() == '0' && std::ranges::all_of(field, is_digit);
+    });
+  return std::ranges::any_of(fields, [&](std::string_view field) {
+    if (field.starts_with('-') || field.starts_with('+')) field.remove_prefix(1);
+    const std::size_t comma = field.find(',');
+    if (comma == std::string_view::npos || comma == 0 || comma + 1 == field.size()) return false;
+    return std::ranges::all_of(field.substr(0, comma), is_digit) && is_digit(field[comma + 1]) &&
+           field.find(',', comma + 1) == std::string_view::npos && number(field.substr(comma + 1));
+  });
+}
+
+// Taken for separators, decimal commas make numbers of their digits.
+void refuse_decimal_comma(const std::string& path, std::size_t line, std::string_view text) {
+  if (has_decimal_comma(text))
+    throw format_error(path, "line " + std::to_string(line), std::string(text.substr(0, 60)),
+                       "numbers with a decimal point",
+                       "this has decimal commas: replace each by a point");
+}
+
 CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::string>& lines) {
   CurveFile file;
   file.format = "PyCorrFit CSV";
@@ -114,6 +140,7 @@ CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::stri
       with_error = 3;
       continue;
     }
+    refuse_decimal_comma(path, n + 1, line);
     const std::vector<double> row = numbers(line, kSeparators);
     if (row.size() < 2 && curve.lag_s.empty()) refuse_other_table(path);
     if (row.size() < 2)
@@ -156,6 +183,7 @@ void read_trace_text(const std::string& path, std::string_view text,
   for (std::size_t n = 0; n < lines.size(); ++n) {
     const std::string_view line = trim(lines[n]);
     if (line.empty() || line.front() == '#') continue;
+    refuse_decimal_comma(path, n + 1, line);
     const std::vector<double> row = numbers(line, kSeparators);
     if (row.size() != (curve.cross ? 3 : 2))
       throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -205,6 +208,47 @@ void note_fractions(const AutocorrelateConfig& config, const CountInput& input) 
       fmt::format("{}: no whole numbers ({:.6g} at time {}, sensor {}): taken as intensities "
                   "[time][sensor], not as counts",
                   input.name, *one, place / sensors, place % sensors));
+}
+
+// The first counts of arrays and raw files, which nothing else describes; none of other inputs.
+std::vector<std::uint32_t> first_counts(const AutocorrelateConfig& config,
+                                        const CountInput& input) {
+  constexpr std::size_t kLookedAt = 65'536;  // values
+  const formats::CountDescription& d = input.description;
+  if (config.source || input.file == nullptr || (d.format != "NPY" && d.format != "raw") ||
+      (d.type != core::SampleType::u16 && d.type != core::SampleType::u32))
+    return {};
+  const std::size_t most = std::max<std::size_t>(1, kLookedAt / d.sensors);
+  std::vector<std::byte> bytes(most * d.sensors * core::bytes_of(d.type));
+  const std::size_t count = open_file(config)->read(bytes) * d.sensors;
+  return core::with_type<std::uint16_t, std::uint32_t>(
+      core::SampleView<1>(bytes.data(), d.type, {count}), "type", [&](const auto& values) {
+        std::vector<std::uint32_t> counts(count);
+        for (std::size_t k = 0; k < count; ++k) counts[k] = values(k);
+        return counts;
+      });
+}
+
+// Counts whose bytes are in the other order, and arrival times, which are no counts.
+void note_other_values(const AutocorrelateConfig& config, const CountInput& input) {
+  constexpr std::size_t kFewestCounts = 10, kFewestTimes = 100;
+  if (!config.log) return;
+  const std::vector<std::uint32_t> counts = first_counts(config, input);
+  const bool swapped = std::ranges::count_if(counts, [](auto c) { return c > 0; }) >=
+                           std::ptrdiff_t{kFewestCounts} &&
+                       std::ranges::all_of(counts, [](auto c) { return c % 256 == 0; });
+  if (swapped)
+    config.log(core::LogLevel::warning,
+               fmt::format("{}: every count is a multiple of 256 (of the first {}): are the bytes "
+                           "of each in the other order? numpy.memmap(\"x\", \">u2\") reads such "
+                           "files, and x.astype(\"<u2\") corrects an array",
+                           input.name, counts.size()));
+  if (!swapped && input.description.sensors == 1 && counts.size() >= kFewestTimes &&
+      std::ranges::adjacent_find(counts, std::greater_equal<>()) == counts.end())
+    config.log(core::LogLevel::warning,
+               fmt::format("{}: each count is larger than the one before (of the first {}), as "
+                           "arrival times are: numpy.bincount(t // bin) makes counts of these",
+                           input.name, counts.size()));
 }
 
 // The samples that start_s and duration_s select: the first, and their number.
@@ -479,6 +523,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   note_long_bins(config, input);
   note_order_of_axes(config, input);
   note_fractions(config, input);
+  note_other_values(config, input);
   std::tie(input.first, input.samples) = part_of(config, total, input.bin_s);
   if (input.live_counts != nullptr) input.live_counts->skip(input.first);
   if (input.live_tags != nullptr) input.live_tags->start_at(input.first);

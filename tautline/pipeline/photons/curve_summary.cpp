@@ -12,6 +12,7 @@
 
 #include "tautline/core/counted.h"
 #include "tautline/pipeline/photons/count_trend.h"
+#include "tautline/pipeline/photons/rate_steps.h"
 
 namespace tautline::pipeline {
 
@@ -122,18 +123,21 @@ void warn_beyond_segments(const core::CorrelationCurves& curves, AutocorrelateSu
                          "`segments` or `levels` leave them out");
 }
 
-// A sensor that stops has a trend, too, and is named as one that stopped.
-void warn_trend(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
+// A sensor that stops has steps and a trend, too, and is named as one that stopped; so is one that steps.
+void warn_changes(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
   if (s.empty.all_stopped) return;
-  const std::string warning =
-      trend_warning(curves, {s.empty.stopped.begin(), s.empty.stopped.end()});
-  if (!warning.empty()) s.warnings.push_back(warning);
+  std::set<std::string> named(s.empty.stopped.begin(), s.empty.stopped.end()), stepping;
+  const std::string steps = steps_warning(curves, named, stepping);
+  if (!steps.empty()) s.warnings.push_back(steps);
+  named.merge(stepping);
+  const std::string trend = trend_warning(curves, named);
+  if (!trend.empty()) s.warnings.push_back(trend);
 }
 
 void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
                   AutocorrelateSummary& s) {
   warn_constant(curves, s);
-  warn_trend(curves, s);
+  warn_changes(curves, s);
   if (curves.detrended) warn_beyond_segments(curves, s);
   if (config.segments > 1 && curves.standard_error.empty())
     s.warnings.push_back("fewer bins than segments: no standard errors");

@@ -11,11 +11,13 @@
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
+#include "tautline/pipeline/photons/count_trend.h"
 #include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit/start.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
 #include "tautline/pipeline/photons/fit_summary.h"
+#include "tautline/pipeline/photons/rate_steps.h"
 
 namespace tautline::pipeline {
 
@@ -115,6 +117,26 @@ void check_lengths(const FitConfig& config) {
     throw Error(ErrorKind::config, "waist_um", fmt::format("{:g}", config.waist_um),
                 "with 2d-pixel `pixel_um` too: the curve depends on their ratio alone",
                 "give `pixel_um`");
+}
+
+// A drift of the rate: what is left of the curve without its shortest lags may be the drift alone.
+bool has_trend(const CorrelationCurves& curves, std::size_t curve) {
+  const auto found = [](const core::CurveSignal& signal) {
+    const auto trend = trend_of(signal.trace.rate_khz);
+    return trend && trend->standard_errors > kTrendStandardErrors;
+  };
+  return !curves.detrended && ((curve < curves.first.size() && found(curves.first[curve])) ||
+                               (curve < curves.second.size() && found(curves.second[curve])));
+}
+
+// The largest g of these lags that is beyond the noise.
+double most_of(const fit::Points& points, double from_s, double before_s) {
+  constexpr double kNoise = 3;  // standard errors
+  double most = 0;
+  for (std::size_t k = 0; k < points.g.size(); ++k)
+    if (points.lag_s[k] > from_s && points.lag_s[k] < before_s)
+      most = std::max(most, points.g[k] - kNoise * points.standard_error[k]);
+  return most;
 }
 
 // Fits nothing yet: takes the file's facts of each curve.
@@ -228,7 +250,7 @@ class Fitter {
     const fit::Points all = points_of(one, config_.lowest_lag_s);
     one.highest_reduced_chi2 = limit_of(one, all, one.solution.degrees_of_freedom);
     one.solution.trouble = misfit_of(one, one.solution, all);
-    if (one.solution.trouble.empty()) return;
+    if (one.solution.trouble.empty() || has_trend(curves_, one.sensor)) return;
     // Any model fits few lags, and lags in or after the fall determine little: at a tenth of its time g is 0.9 g0.
     constexpr double kBeforeTheFall = 10;
     // Dark states multiply g by less than this, afterpulsing by more, at shorter lags. What is much larger than the rest
@@ -242,7 +264,8 @@ class Fitter {
           !misfit_of(one, solution, points).empty() ||
           kBeforeTheFall * points.lag_s.front() > time_of(config_.model, solution) ||
           (points.lag_s.front() > kAfterpulsing_s &&
-           kMostOfDarkStates * fit::amplitude(config_.model, solution.values) < one.g0))
+           kMostOfDarkStates * fit::amplitude(config_.model, solution.values) <
+               std::max(one.g0, most_of(all, kAfterpulsing_s, points.lag_s.front()))))
         continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
       return;
@@ -326,6 +349,15 @@ class Fitter {
   bool weighted_, segments_;
 };
 
+void doubt_steps(const CorrelationCurves& curves, FitResult& result) {
+  for (CurveFit& one : result.fits) {
+    if (one.masked || steps_of_curve(curves, one.sensor).empty()) continue;
+    one.suggested_lowest_lag_s = kNan;
+    one.solution.trouble = std::string(kRateStepsTrouble) +
+                           (one.solution.trouble.empty() ? "" : "; " + one.solution.trouble);
+  }
+}
+
 }  // namespace
 
 FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
@@ -348,6 +380,7 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
     fitter.fit_together(result);
   for (CurveFit& one : result.fits)
     if (!one.masked) fitter.judge(one);
+  if (!curves.detrended) doubt_steps(curves, result);
   summarise(result);
   result.elapsed_s = core::seconds_since(started);
   return result;

@@ -21,6 +21,7 @@
 #include "tautline/pipeline/photons/fit_curves.h"
 #include "tautline/pipeline/photons/fit_page.h"
 #include "tautline/pipeline/photons/fit_summary.h"
+#include "tautline/pipeline/photons/rate_steps.h"
 
 namespace tautline::pipeline {
 
@@ -71,17 +72,37 @@ void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
         repeated, c.curves, first));
 }
 
-// The fits of one file's curves, [first, end), whose labels begin with the file's name.
+// The fits of one file's curves, [first, end), whose labels begin with the file's name. Counts that stop have steps, too.
 void doubt_stopped(const CorrelationCurves& curves, std::size_t first, std::size_t end,
                    const std::string& file_name, const NotedStopped& stopped, FitResult& result) {
   for (CurveFit& one : result.fits) {
     if (one.sensor < first || one.sensor >= end || one.masked) continue;
     const std::string label = curves.first[one.sensor].label.substr(file_name.size());
     if (stopped.contains(label) ||
-        (curves.cross && stopped.contains(curves.second[one.sensor].label)))
-      one.solution.trouble = "counts stop, which bends the curve" +
-                             (one.solution.trouble.empty() ? "" : "; " + one.solution.trouble);
+        (curves.cross && stopped.contains(curves.second[one.sensor].label))) {
+      std::string& trouble = one.solution.trouble;
+      if (trouble.starts_with(kRateStepsTrouble))
+        trouble = trouble == kRateStepsTrouble ? "" : trouble.substr(kRateStepsTrouble.size() + 2);
+      trouble = "counts stop, which bends the curve" + (trouble.empty() ? "" : "; " + trouble);
+    }
   }
+}
+
+// Where the first of the curves that are doubted for their steps has these.
+void name_steps(const CorrelationCurves& curves, FitResult& result) {
+  std::size_t count = 0, first = 0;
+  for (const CurveFit& one : result.fits)
+    if (!one.masked && one.solution.trouble.starts_with(kRateStepsTrouble) && count++ == 0)
+      first = one.sensor;
+  if (count == 0) return;
+  const std::string steps = steps_text(steps_of_curve(curves, first));
+  result.warnings.push_back(
+      "the rate of counts steps " +
+      (curves.curves == 1 ? steps
+                          : fmt::format("in {} of {} curves (first: {}, {})", count, curves.curves,
+                                        core::label_of(curves, first), steps)) +
+      ". This bends " + (count == 1 ? "the curve" : "the curves") +
+      "; autocorrelate a part at one level");
 }
 
 }  // namespace
@@ -102,6 +123,7 @@ void repeat_stops(const CorrelationCurves& curves, const std::vector<std::string
                       "emitter went dark; autocorrelate a part without it",
                       paths[k], stops));
   }
+  name_steps(curves, result);
   count_statuses(result);
 }
 

@@ -13,7 +13,7 @@ namespace tautline::pipeline::plot {
 namespace {
 
 constexpr std::string_view kHeader = "sensor,label,row,column,status,", kModel = "# model ",
-                           kLags = "# lags ";
+                           kLags = "# lags ", kHistory = "# tautline ";
 constexpr std::size_t kHeadBytes = 16384;
 
 [[noreturn]] void refuse_table(const std::string& path, std::size_t line, const std::string& found,
@@ -115,6 +115,8 @@ FitTable read_fit_table(const std::string& path) {
       if (range.size() != 2) refuse_table(path, k + 1, line, "the lags that were fitted, in s");
       table.lowest_lag_s = range[0];
       table.highest_lag_s = range[1];
+    } else if (k == 0 && line.starts_with(kHistory)) {
+      table.command = line.substr(std::min(line.size(), line.find(": ") + 2));
     } else if (columns.names.empty() && line.starts_with(kHeader)) {
       columns.names = csv_fields(line);
     } else if (!line.empty() && !line.starts_with('#')) {

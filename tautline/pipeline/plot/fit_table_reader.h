@@ -23,6 +23,7 @@ struct FitTable {
   std::vector<fit::Parameter> parameters;
   double lowest_lag_s = 0;  ///< that were fitted
   double highest_lag_s = std::numeric_limits<double>::infinity();
+  std::string command;  ///< that made it; empty: unknown
   std::vector<FittedCurve> curves;
 };
 

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <limits>
+#include <string>
+#include <string_view>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
@@ -30,6 +34,44 @@ struct DrawnFit {
   fit::Points all, used;  // with a lag above 0, and those that were fitted
   double chi_squared = 0;
 };
+
+// Whether a command names this file: its last part, as the folder may be another one.
+bool names_file(const std::string& command, const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  constexpr std::string_view kBefore = " /\\'\"", kAfter = " '\"";
+  for (std::size_t at = command.find(name); at != std::string::npos;
+       at = command.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if (at > 0 && kBefore.find(command[at - 1]) != std::string_view::npos &&
+        (end == command.size() || kAfter.find(command[end]) != std::string_view::npos))
+      return true;
+  }
+  return false;
+}
+
+// Fits of another file look like bad ones of these curves. Where a pipeline or a program made the fit, its command does
+// not name the curves.
+void require_fit_of(const core::CorrelationCurves& curves, const FitTable& table,
+                    const PlotConfig& config) {
+  const auto refuse = [&](const std::string& found) {
+    throw core::Error(core::ErrorKind::config, "fit", config.fit + ": " + found,
+                      "a fit of the curves in " + config.input,
+                      "give the file that `fit` read, by the same name");
+  };
+  if (table.command.find(" fit ") != std::string::npos && !names_file(table.command, config.input))
+    refuse("made by `" + table.command + "`");
+  if (table.curves.size() != curves.curves)
+    refuse(core::counted(table.curves.size(), "fit") + " of " +
+           core::counted(curves.curves, "curve"));
+  const auto has_lag = [&](double lag_s) {
+    return lag_s == 0 || !std::isfinite(lag_s) ||
+           std::any_of(curves.lag_s.begin(), curves.lag_s.end(),
+                       [&](double own_s) { return std::fabs(own_s - lag_s) <= kSameLag * lag_s; });
+  };
+  if (!has_lag(table.lowest_lag_s) || !has_lag(table.highest_lag_s))
+    refuse(fmt::format("lags from {:.6g} to {:.6g} s, which the curves do not have",
+                       table.lowest_lag_s, table.highest_lag_s));
+}
 
 DrawnFit drawn_fit(const core::CorrelationCurves& curves, const FitTable& table,
                    const FittedCurve& one, const std::string& path) {
@@ -130,6 +172,7 @@ std::string with_error(const std::string& name, const FittedCurve& fitted, std::
 Figure plot_fits(const PlotConfig& config) {
   const FitTable table = read_fit_table(config.fit);
   const core::CorrelationCurves curves = formats::curves::read_set(config.input);
+  require_fit_of(curves, table, config);
   const bool weighted = !curves.standard_error.empty();
   std::vector<DrawnFit> fits;
   std::size_t fitted = 0;

@@ -240,6 +240,28 @@ TEST(CurveCsv, NonsenseIsRefused) {
   EXPECT_THROW(read(folder / "x.txt"), core::Error);
 }
 
+TEST(CurveCsv, DecimalCommasAreRefused) {
+  const tests::ScratchFolder scratch;
+  for (const std::string line : {"1,000000e-06\t0,498306", "0,000001;0,498306", "1e-6 0,5",
+                                 "0,000001,0,498306", "1\t-0,25"}) {
+    save(scratch / "comma.csv", "# lag\n" + line + "\n");
+    try {
+      read(scratch / "comma.csv");
+      ADD_FAILURE() << line;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("line 2: " + line), std::string::npos)
+          << error.what();
+      EXPECT_NE(std::string(error.what()).find("decimal commas"), std::string::npos)
+          << error.what();
+    }
+  }
+  for (const std::string line :
+       {"0.001,0.5", "1,2", "1e-6, 0.25", "1e-6;0.25", "1, 0", "0,0.5,0", "1e-06,0"}) {
+    save(scratch / "comma.csv", line + "\n");
+    EXPECT_EQ(read(scratch / "comma.csv").curves.at(0).lag_s.size(), 1u) << line;
+  }
+}
+
 TEST(CurveSin, NormalisationFollowsFromItsOwnColumns) {
   const std::string path = data("Correlator.com_Integer-Mode.SIN");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << path;

@@ -213,6 +213,33 @@ TEST(FitVerdict, ARangeIsSuggestedWhereTheShortestLagsSpoilTheFit) {
   EXPECT_FALSE(said(all));
 }
 
+// Without the shortest lags the model may describe a change of the rate alone.
+TEST(FitVerdict, NoRangeIsSuggestedWhereTheRateChanges) {
+  auto random = tests::generator();
+  const fit::Model real = fit::parse_model("3d+afterpulsing");
+  auto c = noisy(real, std::vector<std::vector<double>>(20, {3, 5e-4, 1.5, 4e-7, 5, 0}), random);
+  const auto set_rates = [&](auto rate) {
+    for (core::CurveSignal& signal : c.first) {
+      signal.trace = {};
+      for (int k = 0; k < 1000; ++k) {
+        signal.trace.time_s.push_back(k + 0.5);
+        signal.trace.rate_khz.push_back(rate(k));
+      }
+    }
+  };
+  const auto suggested = [&] { return std::isfinite(fit_curves(c, {}).suggested_lowest_lag_s); };
+  std::normal_distribution<double> noise;
+  set_rates([&](int) { return 50 + noise(random); });
+  EXPECT_TRUE(suggested());
+  for (const bool steps : {false, true}) {
+    set_rates([&](int k) { return (steps ? (k < 400 ? 50 : 30) : 50 - 0.02 * k) + noise(random); });
+    c.detrended = false;
+    EXPECT_FALSE(suggested()) << steps;
+    c.detrended = true;
+    EXPECT_TRUE(suggested()) << steps;
+  }
+}
+
 // A second, slower species spoils more than the shortest lags: what fits the tail alone is no advice.
 TEST(FitVerdict, NoRangeIsSuggestedThatKeepsTheTailAlone) {
   auto random = tests::generator();
