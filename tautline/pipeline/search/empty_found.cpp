@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "tautline/core/counted.h"
 
@@ -52,6 +53,18 @@ std::string channels_text(const std::vector<std::uint64_t>& samples, bool longes
                         core::counted(samples[channels[k]], "sample"));
   }
   return text;
+}
+
+std::string clipped_text(const EmptyFound& found) {
+  const auto values = std::accumulate(found.clipped.begin(), found.clipped.end(), std::uint64_t{0});
+  if (values == 0) return "";
+  const auto channels = std::count_if(found.clipped.begin(), found.clipped.end(),
+                                      [](std::uint64_t n) { return n > 0; });
+  return fmt::format(
+      "{} of {} clipped, at the largest value for long, kept as data: a bright pulse, whose S/N is "
+      "too low, or interference",
+      core::counted(values, "sample"),
+      core::counted(static_cast<std::uint64_t>(channels), "channel"));
 }
 
 std::string not_finite_text(const EmptyFound& found, std::uint64_t all) {

@@ -50,6 +50,7 @@ FilterbankSourceNode::FilterbankSourceNode(
   read_for(std::move(stream_.parts), block_samples_);
   found_.channels.assign(stream_.description().channels, 0);
   found_.not_finite_channels = found_.channels;
+  found_.clipped = found_.channels;
 }
 
 void FilterbankSourceNode::read_for(std::vector<FilterbankPart> parts, std::size_t block_samples) {
@@ -129,6 +130,7 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
   for (std::size_t c = 0; c < found_.channels.size(); ++c) {
     found_.channels[c] += empty_->masked()[c];
     found_.not_finite_channels[c] += empty_->not_finite()[c];
+    found_.clipped[c] += empty_->clipped()[c];
   }
   const FilterbankPart& of = stream_.parts[turn.part];
   if (found_.kept == 0 && empty_->kept() > 0)
