@@ -71,11 +71,13 @@ std::string not_finite_text(const EmptyFound& found, std::uint64_t all) {
   if (all == 0) return "";
   std::string text = fmt::format("{} not finite (NaN or infinite)",
                                  core::counted(all, "value was", "values were"));
-  if (found.not_finite == 0) return text + "; zeros took their place";
+  const std::string others =
+      found.not_finite + found.single_not_finite == all ? "the last value of the channel" : "zeros";
+  if (found.not_finite == 0) return text + "; " + others + " took their place";
   text += fmt::format("; {} that stayed so were left out, or means or noise took their place: {}",
                       found.not_finite < all ? std::to_string(found.not_finite) : "those",
                       channels_text(found.not_finite_channels, true));
-  return found.not_finite < all ? text + "; zeros took the place of the others" : text;
+  return found.not_finite < all ? text + "; " + others + " took the place of the others" : text;
 }
 
 }  // namespace tautline::pipeline

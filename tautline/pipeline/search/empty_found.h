@@ -23,6 +23,7 @@ struct EmptyFound {
   std::uint64_t noise_samples = 0;      ///< times at which noise took the place of some of them
   std::vector<std::uint64_t> channels;  ///< [channel] of each channel, all beams together
   std::uint64_t not_finite = 0;         ///< times x channels that were NaN or infinite in both
+  std::uint64_t single_not_finite = 0;  ///< others, in whose place the channel's last value came
   std::vector<std::uint64_t> not_finite_channels;  ///< [channel] of these
   std::vector<std::uint64_t> clipped;  ///< [channel] at the largest value for long, kept as data
   std::vector<EmptyTimes> list;        ///< the first kListed stretches

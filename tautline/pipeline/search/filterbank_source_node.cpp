@@ -149,6 +149,7 @@ void FilterbankSourceNode::begin_pass() {
     empty_ = std::make_unique<EmptyStretches>(
         reader(), part().placed.range, stream_.left_out[part().beam],
         empty_config_ == Empty::split ? MissingTimes::noise : MissingTimes::mean);
+  finite_ = std::make_unique<FiniteValues>(reader(), part().placed.range);
   filling_ = {};
   skipping_ = false;
 }
@@ -286,7 +287,10 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
     block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);
   else
     done_ += block.samples;
+  const std::uint64_t single =
+      device_ ? 0 : finite_->replace(bytes.first(block.samples * sample_bytes), block.first);
   if (turn.pass == 0) {
+    found_.single_not_finite += single;
     samples_ += done_ - block.first;
     note_filled(block.first);
     if (empty_) found_.not_finite += empty_->not_finite_values() - not_finite;
@@ -306,7 +310,7 @@ engine::Counters FilterbankSourceNode::counters() const {
                             {"masked", masked_},
                             {"empty_samples", found_.samples},
                             {"empty_values", found_.values},
-                            {"not_finite", found_.not_finite}};
+                            {"not_finite", found_.not_finite + found_.single_not_finite}};
   for (const auto& reader : readers_) {
     counters["lost_samples"] += reader->damage().lost_samples;
     counters["dropped_samples"] += reader->damage().dropped_samples;

@@ -248,7 +248,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   summarise_searched(searched);
   const engine::Counters found = nodes.search->counters();
   s.detections = found.at("detections");
-  s.not_finite = s.empty.not_finite + found.at("not_finite");
+  s.not_finite = s.empty.not_finite + s.empty.single_not_finite + found.at("not_finite");
   s.bandpass = bandpass_of(nodes.search->moments().front(), description().zero_level);
   s.candidates = nodes.sink->candidates();
   s.searched = nodes.sink->searched();
