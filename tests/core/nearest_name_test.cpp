@@ -20,6 +20,9 @@ TEST(NearestName, TakesFewChangesOrIsBegunByTheWord) {
     EXPECT_EQ(nearest_name(word, names), nearest) << word;
   for (const char* word : {"threshold", "x", "arrays of antennas"})
     EXPECT_EQ(nearest_name(word, names), "") << word;
+  // Half of the letters of a short word are too many; two that are swapped are one change.
+  EXPECT_EQ(nearest_name("path", {"rate", "files"}), "");
+  EXPECT_EQ(nearest_name("tpye", {"rate", "type"}), "type");
   // Two names begin so.
   EXPECT_EQ(nearest_name("level", {"level_of_noise", "level_of_signal"}), "");
   EXPECT_EQ(did_you_mean("chanels", names), "did you mean channels");

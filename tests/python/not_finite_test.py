@@ -72,7 +72,7 @@ def test_search_and_detect(value: float, rng: np.random.Generator) -> None:
     found = tl.search(bad, "20:60:1", threshold=8, **KNOWN)
     assert abs(found["sample"] - 12_004).min() <= 2 and np.isfinite(found["snr"]).all()
     if value != LARGE:
-        clean = tl.search(with_value(x, (5000, 7), 0), "20:60:1", threshold=8, **KNOWN)
+        clean = tl.search(with_value(x, (5000, 7), x[4999, 7]), "20:60:1", threshold=8, **KNOWN)
         assert np.array_equal(found, clean) and found.facts["not_finite"] == 1
     series = tl.dedisperse(x, np.arange(20, 60), **KNOWN)
     found = tl.detect(with_value(series, (3, 5000), value), sample_time_s=1e-3, threshold=8)

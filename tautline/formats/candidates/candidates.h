@@ -77,6 +77,10 @@ bool recognise(const std::string& path);
 /// have no DM index, members and cluster. DMs are as the file has them. Throws Error(format) naming the line.
 std::vector<core::Candidate> read(const std::string& path);
 
+/// The name of the file that was searched, of the first line of a .csv, or of the CSV of `your`; empty where none is
+/// named.
+std::string searched_file(const std::string& path);
+
 /// The arrival time of a candidate in MJD UTC with 13 decimals (9 ns): at f_ref, and at infinite
 /// frequency, k DM / f_ref^2 earlier.
 std::string mjd_text(const core::Candidate& candidate, const SearchDescription& search);

@@ -214,6 +214,22 @@ bool recognise(const std::string& path) {
          !line.starts_with(curves::kTableHeading) && line.find('\t') == std::string_view::npos;
 }
 
+// A name with commas, and quotes, takes all columns that are too many.
+std::string searched_file(const std::string& path) {
+  if (!path.ends_with(".csv")) return {};
+  constexpr std::size_t kFirstLines = 16384;
+  const std::vector<std::byte> head = InputFile(path, InputFile::IfEmpty::taken).head(kFirstLines);
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return {};
+  const std::string_view rest = text.substr(end + 1);
+  const auto names = split(text.substr(0, end), ",", true);
+  const auto values = split(rest.substr(0, rest.find('\n')), ",", true);
+  const auto column = std::ranges::find(names, "file");
+  if (column == names.end() || values.size() != names.size()) return {};
+  return std::string(values[static_cast<std::size_t>(column - names.begin())]);
+}
+
 std::vector<Candidate> read(const std::string& path) {
   const std::vector<std::byte> bytes =
       InputFile(path, InputFile::IfEmpty::taken).head(kMaxFileBytes);

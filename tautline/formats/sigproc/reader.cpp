@@ -227,6 +227,12 @@ class Reader final : public FilterbankReader {
       remark(fmt::format("data_type 2 (time series) with {} channels: read as a filterbank",
                          d.channels));
     if (const std::string ifs = ifs_remark(d); !ifs.empty()) remark(ifs);
+    if (constexpr double kLeastMhz = 10; d.channels > 1 && d.highest_mhz() < kLeastMhz)
+      remark(
+          fmt::format("channels from {:.6g} to {:.6g} MHz, where no radio waves come through the "
+                      "ionosphere: sigproc's frequencies are in MHz, correct the header if it "
+                      "has GHz",
+                      d.lowest_mhz(), d.highest_mhz()));
     if (d.tstart_mjd == 0) remark("tstart is 0: times count from MJD 0");
     if (time_bits_ % 8 != 0)
       remark(

@@ -55,7 +55,12 @@ Error unknown_field(const std::string& place, const std::string& name, const Nod
   std::vector<std::string> names = names_in(type.fields);
   const std::string of_type = fmt::format("of a {}: {}", type.name, fmt::join(names, ", "));
   names.insert(names.end(), kOfEveryNode.begin(), kOfEveryNode.end());
-  return {ErrorKind::config, place, "unknown field", of_type, core::did_you_mean(name, names)};
+  std::string meant = core::did_you_mean(name, names);
+  // Nodes read from one or from the other.
+  for (const auto& [one, other] : {std::pair{"path", "files"}, {"files", "path"}})
+    if (meant.empty() && name == one && std::ranges::count(names, other) > 0)
+      meant = std::string("did you mean ") + other;
+  return {ErrorKind::config, place, "unknown field", of_type, meant};
 }
 
 // A key that no node has may be a slip of the one that every node has.

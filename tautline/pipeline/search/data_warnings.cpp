@@ -49,6 +49,8 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
         "candidates there may be a recorder's fault",
         core::counted(s.empty.kept, "stretch", "stretches"),
         core::counted(s.empty.first_kept.samples, "sample"), s.empty.first_kept.first_sample));
+  if (std::string clipped = clipped_text(s.empty); !clipped.empty())
+    texts.push_back(std::move(clipped));
   if (s.constant_channels > 0)
     texts.push_back(
         fmt::format("{} never changed, left out", core::counted(s.constant_channels, "channel")));

@@ -254,7 +254,8 @@ void Dedispersion::sum_all(const std::string& expected,
   s.masked = read_by.counters()["masked"];
   s.empty = read_by.empty();
   if (masked_by != nullptr) s.iqrm = masked_by->found();
-  s.not_finite = s.empty.not_finite + summed_by.counters()["not_finite"];
+  s.not_finite =
+      s.empty.not_finite + s.empty.single_not_finite + summed_by.counters()["not_finite"];
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
   s.paths = written_by.files();
   written_ = written_by.written();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "tautline/core/counted.h"
 
@@ -54,15 +55,29 @@ std::string channels_text(const std::vector<std::uint64_t>& samples, bool longes
   return text;
 }
 
+std::string clipped_text(const EmptyFound& found) {
+  const auto values = std::accumulate(found.clipped.begin(), found.clipped.end(), std::uint64_t{0});
+  if (values == 0) return "";
+  const auto channels = std::count_if(found.clipped.begin(), found.clipped.end(),
+                                      [](std::uint64_t n) { return n > 0; });
+  return fmt::format(
+      "{} of {} clipped, at the largest value for long, kept as data: a bright pulse, whose S/N is "
+      "too low, or interference",
+      core::counted(values, "sample"),
+      core::counted(static_cast<std::uint64_t>(channels), "channel"));
+}
+
 std::string not_finite_text(const EmptyFound& found, std::uint64_t all) {
   if (all == 0) return "";
   std::string text = fmt::format("{} not finite (NaN or infinite)",
                                  core::counted(all, "value was", "values were"));
-  if (found.not_finite == 0) return text + "; zeros took their place";
+  const std::string others =
+      found.not_finite + found.single_not_finite == all ? "the last value of the channel" : "zeros";
+  if (found.not_finite == 0) return text + "; " + others + " took their place";
   text += fmt::format("; {} that stayed so were left out, or means or noise took their place: {}",
                       found.not_finite < all ? std::to_string(found.not_finite) : "those",
                       channels_text(found.not_finite_channels, true));
-  return found.not_finite < all ? text + "; zeros took the place of the others" : text;
+  return found.not_finite < all ? text + "; " + others + " took the place of the others" : text;
 }
 
 }  // namespace tautline::pipeline

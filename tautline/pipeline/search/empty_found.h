@@ -23,9 +23,11 @@ struct EmptyFound {
   std::uint64_t noise_samples = 0;      ///< times at which noise took the place of some of them
   std::vector<std::uint64_t> channels;  ///< [channel] of each channel, all beams together
   std::uint64_t not_finite = 0;         ///< times x channels that were NaN or infinite in both
+  std::uint64_t single_not_finite = 0;  ///< others, in whose place the channel's last value came
   std::vector<std::uint64_t> not_finite_channels;  ///< [channel] of these
-  std::vector<EmptyTimes> list;                    ///< the first kListed stretches
-  std::vector<EmptyTimes> mostly;  ///< the first kListed at which most channels stopped
+  std::vector<std::uint64_t> clipped;  ///< [channel] at the largest value for long, kept as data
+  std::vector<EmptyTimes> list;        ///< the first kListed stretches
+  std::vector<EmptyTimes> mostly;      ///< the first kListed at which most channels stopped
   std::uint64_t kept = 0;  ///< stretches of equal spectra that are data, as clipped pulses are
   EmptyTimes first_kept;
   /// Beside empty stretches: spectra that equal the one before, and those compared; 0 where noise has such, too.
@@ -41,6 +43,8 @@ nlohmann::ordered_json empty_channels(const EmptyFound& found);
 nlohmann::ordered_json not_finite_channels(const EmptyFound& found);
 /// "channel 5 for 2000 samples, channel 7 for 19000 samples ..."; empty for none. `samples`: [channel].
 std::string channels_text(const std::vector<std::uint64_t>& samples, bool longest_first = false);
+/// How many values are at the largest value for long, and are data; empty for none.
+std::string clipped_text(const EmptyFound& found);
 /// What became of `all` values that were not finite, and which channels had the most of those in a row; empty for none.
 std::string not_finite_text(const EmptyFound& found, std::uint64_t all);
 

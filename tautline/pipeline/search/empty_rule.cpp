@@ -23,6 +23,10 @@ constexpr std::size_t kLeastWideRepeats = 12, kShareWide = 5, kWideEvery = 4;
 constexpr std::size_t kLeastOfLost = 64;
 constexpr int kLeastBitsOfLost = 8;
 
+// No pulse that is clipped takes longer; and what is read ahead to know, at most.
+constexpr double kLongestPulse = 1;
+constexpr double kMostClipped = 65'536;
+
 // How often noise has its commonest value at most: 95 % ones, 89 % of one value, an rms of 0.4 steps, of 0.56.
 double most_of_one_value(int bits) {
   if (bits <= 2) return bits <= 1 ? 0.95 : 0.89;
@@ -98,6 +102,21 @@ std::vector<std::byte> lost_spectrum(const formats::FilterbankDescription& descr
     std::fill_n(values, description.channels, static_cast<Value>(description.zero_level));
   });
   return zeros;
+}
+
+std::vector<std::byte> largest_value(const formats::FilterbankDescription& description) {
+  if (description.time_series || description.delivered == formats::Delivered::f32) return {};
+  std::vector<std::byte> value(formats::bytes_of(description.delivered));
+  formats::with_samples(description.delivered, value.data(), [&](auto* values) {
+    using Value = std::remove_pointer_t<decltype(values)>;
+    *values = static_cast<Value>(description.largest_value());
+  });
+  return value;
+}
+
+std::uint64_t clipped_samples(const formats::FilterbankDescription& description) {
+  return static_cast<std::uint64_t>(
+      std::clamp(std::ceil(kLongestPulse * description.rate_hz.value()), 1.0, kMostClipped));
 }
 
 // Trials of series are sums of the same channels: they count as one.

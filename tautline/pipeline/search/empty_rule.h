@@ -35,6 +35,10 @@ std::size_t sure_repeats_of_spectra(const formats::FilterbankDescription& descri
 /// A spectrum of zeros, which of many channels of 8 bits or more is none even by itself; empty: it may be data.
 std::vector<std::byte> lost_spectrum(const formats::FilterbankDescription& description,
                                      std::size_t counting);
+/// The largest value of a channel, as it is delivered; empty for floats, which have none.
+std::vector<std::byte> largest_value(const formats::FilterbankDescription& description);
+/// From how many samples of the largest value in a row on a channel has stopped: fewer may be a pulse that is clipped.
+std::uint64_t clipped_samples(const formats::FilterbankDescription& description);
 /// Whether noise repeats a whole spectrum less than once in a thousand times.
 bool spectra_differ(const formats::FilterbankDescription& description, std::size_t counting);
 /// The channels that count, 1 or more, where `left_out` do not.

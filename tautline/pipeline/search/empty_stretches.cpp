@@ -65,6 +65,10 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       equal_(channels_, 0),
       masked_(channels_, 0),
       not_finite_(channels_, 0),
+      clipped_(channels_, 0),
+      largest_(largest_value(reader.description())),
+      most_clipped_(clipped_samples(reader.description())),
+      clipped_runs_(channels_),
       known_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
   each_channel_ = !reader.description().time_series;
@@ -464,7 +468,10 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
   replaced_.clear();
   const std::size_t count = piece.size() / sample_bytes_;
   if (!each_channel_ || channels_ < 2 || count == 0) {
-    if (!ahead) std::fill(open_.begin(), open_.end(), 0);
+    if (!ahead) {
+      std::fill(open_.begin(), open_.end(), 0);
+      clipped_runs_.assign(channels_, {});
+    }
     return 0;
   }
   const std::vector<Stopped> stopped =

@@ -53,6 +53,8 @@ class EmptyStretches {
   const std::vector<std::uint64_t>& masked() const { return masked_; }
   /// Times that each channel was not finite so far, where that was replaced, or left out or filled with all channels.
   const std::vector<std::uint64_t>& not_finite() const { return not_finite_; }
+  /// Times that each channel had the largest value so far in stretches that are data, as clipped pulses are.
+  const std::vector<std::uint64_t>& clipped() const { return clipped_; }
   /// Of all channels together.
   std::uint64_t not_finite_values() const { return not_finite_values_; }
   /// Times at which noise was put in so far.
@@ -100,6 +102,17 @@ class EmptyStretches {
     std::size_t channel;
     core::ConstantRun run;
   };
+  bool is_largest(const std::byte* spectrum, std::size_t channel) const;
+  struct Clipped {
+    std::uint64_t first = 0, count = 0,
+                  data_end = 0;  // positions of the range; data_end: stopped from there on
+    bool goes_on = false;
+  };
+  void count_clipped(std::span<Clipped* const> runs, std::span<const std::size_t> channels,
+                     std::uint64_t first, std::uint64_t end);
+  void add_clipped(std::vector<ChannelRun>& runs, std::span<const Clipped> before,
+                   std::uint64_t first, std::size_t count, std::size_t total,
+                   std::vector<Stopped>& stopped);
   bool may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t first, std::size_t k) const;
   std::vector<ChannelRun> wide_stops(const SpectraInTwoPlaces& spectra, std::uint64_t first,
                                      std::size_t total);
@@ -136,6 +149,10 @@ class EmptyStretches {
   core::ConstantRun next_lost_;
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_, not_finite_;     // [channel]
+  std::vector<std::uint64_t> clipped_;                 // [channel]
+  std::vector<std::byte> largest_;                     // value of a channel; none of floats
+  std::uint64_t most_clipped_ = 0;     // samples of the largest value from which on they are a stop
+  std::vector<Clipped> clipped_runs_;  // [channel] at the last piece's end
   std::vector<FilledRun> replaced_;
   std::vector<std::size_t> known_;  // [channel] end of the run seen last
   std::uint64_t not_finite_values_ = 0, noise_samples_ = 0;

@@ -50,6 +50,7 @@ FilterbankSourceNode::FilterbankSourceNode(
   read_for(std::move(stream_.parts), block_samples_);
   found_.channels.assign(stream_.description().channels, 0);
   found_.not_finite_channels = found_.channels;
+  found_.clipped = found_.channels;
 }
 
 void FilterbankSourceNode::read_for(std::vector<FilterbankPart> parts, std::size_t block_samples) {
@@ -129,6 +130,7 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
   for (std::size_t c = 0; c < found_.channels.size(); ++c) {
     found_.channels[c] += empty_->masked()[c];
     found_.not_finite_channels[c] += empty_->not_finite()[c];
+    found_.clipped[c] += empty_->clipped()[c];
   }
   const FilterbankPart& of = stream_.parts[turn.part];
   if (found_.kept == 0 && empty_->kept() > 0)
@@ -147,6 +149,7 @@ void FilterbankSourceNode::begin_pass() {
     empty_ = std::make_unique<EmptyStretches>(
         reader(), part().placed.range, stream_.left_out[part().beam],
         empty_config_ == Empty::split ? MissingTimes::noise : MissingTimes::mean);
+  finite_ = std::make_unique<FiniteValues>(reader(), part().placed.range);
   filling_ = {};
   skipping_ = false;
 }
@@ -284,7 +287,10 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
     block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);
   else
     done_ += block.samples;
+  const std::uint64_t single =
+      device_ ? 0 : finite_->replace(bytes.first(block.samples * sample_bytes), block.first);
   if (turn.pass == 0) {
+    found_.single_not_finite += single;
     samples_ += done_ - block.first;
     note_filled(block.first);
     if (empty_) found_.not_finite += empty_->not_finite_values() - not_finite;
@@ -304,7 +310,7 @@ engine::Counters FilterbankSourceNode::counters() const {
                             {"masked", masked_},
                             {"empty_samples", found_.samples},
                             {"empty_values", found_.values},
-                            {"not_finite", found_.not_finite}};
+                            {"not_finite", found_.not_finite + found_.single_not_finite}};
   for (const auto& reader : readers_) {
     counters["lost_samples"] += reader->damage().lost_samples;
     counters["dropped_samples"] += reader->damage().dropped_samples;

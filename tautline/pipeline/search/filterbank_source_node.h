@@ -18,6 +18,7 @@
 #include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_stretches.h"
+#include "tautline/pipeline/search/finite_values.h"
 #include "tautline/pipeline/search/mask_intervals.h"
 #include "tautline/pipeline/search/sample_range.h"
 
@@ -81,8 +82,8 @@ class FilterbankSourceNode final : public engine::Node {
   std::optional<engine::Load> expected_load() const override;
   bool produce(engine::Outputs& outputs) override;
   /// Of the first pass over each part: "samples" (times, those without data among them), "masked" (times x channels),
-  /// "empty_samples" (times), "empty_values" (times x channels), "not_finite" (of these stretches and channels, of single
-  /// values not). Of the readers: "lost_samples", "dropped_samples", "trailing_bytes".
+  /// "empty_samples" (times), "empty_values" (times x channels), "not_finite" (of single values, too, but of series
+  /// only these stretches). Of the readers: "lost_samples", "dropped_samples", "trailing_bytes".
   engine::Counters counters() const override;
   const EmptyFound& empty() const { return found_; }
 
@@ -110,6 +111,7 @@ class FilterbankSourceNode final : public engine::Node {
   std::shared_ptr<const device::Device> device_;
   std::unique_ptr<MaskIntervals> masking_;  // of the current pass
   std::unique_ptr<EmptyStretches> empty_;
+  std::unique_ptr<FiniteValues> finite_;
   SampleRange filling_;              // a stretch that reached beyond the last block
   bool as_read_ = false;             // its spectra are the reader's
   std::vector<std::byte> repeated_;  // the spectrum of the last stretch

@@ -24,6 +24,11 @@ constexpr std::size_t kCopies = 3;
 
 std::size_t mask_window_samples(const IqrmConfig& config,
                                 const formats::FilterbankDescription& description) {
+  if (config.radius >= description.channels)
+    throw core::Error(
+        core::ErrorKind::config, "radius", std::to_string(config.radius) + " channels",
+        "less than the " + std::to_string(description.channels) + " channels of the data",
+        "0 takes a tenth of them");
   const double samples = std::round(config.every_s * description.rate_hz.value());
   if (samples < static_cast<double>(kLeastWindow) || samples > 1e9)
     throw core::Error(core::ErrorKind::config, "every_s", core::text::write_number(config.every_s),

@@ -131,6 +131,8 @@ void LiveFilterbankNode::finish(engine::Outputs& outputs) {
          fmt::format("channels that do not change, replaced by their means or by noise: {}, of {} "
                      "samples",
                      stopped, counters().at("samples")));
+  if (const std::string clipped = clipped_text(empty()); log_ && !clipped.empty())
+    log_(core::LogLevel::warning, clipped);
   if (const std::string bad = not_finite_text(empty(), empty().not_finite); log_ && !bad.empty())
     log_(core::LogLevel::warning, bad);
 }

@@ -58,6 +58,7 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
       parts_(std::move(parts)),
       left_out_(std::move(left_out)),
       device_(std::move(device)) {
+  require_pulse_width();
   choose_trials(config);
   request_.dedisperse = stage_config(config, description_, left_out_.front());
   chosen_.allow_loss(request_.dedisperse);
@@ -107,6 +108,18 @@ void SearchPlan::require_width() const {
       core::ErrorKind::config, "max_width_s", core::text::write_number(config_.max_width_s) + " s",
       fmt::format("at most the {:.6g} s of data that the lowest trial has", longest_s),
       fmt::format("give {:.4g} or less, or more data", std::floor(longest_s / digit) * digit));
+}
+
+// Pulses that are wider than all boxcars lose more than the plan says.
+void SearchPlan::require_pulse_width() const {
+  const double pulse_s = config_.dms.pulse_width_s,
+               widest_s = std::max(config_.max_width_s, description_.tsamp_s);
+  if (pulse_s <= widest_s * (1 + 1e-9)) return;
+  throw core::Error(core::ErrorKind::config, "dms.pulse_width_s",
+                    core::text::write_number(pulse_s) + " s",
+                    "at most the " + core::text::write_number(widest_s) +
+                        " s of the widest boxcar (`max_width_s`)",
+                    "lower it, or raise `max_width_s`");
 }
 
 // Shorter noise, running mean and blocks, where a search must not wait for theirs.

@@ -56,6 +56,7 @@ class SearchPlan {
 
  private:
   void choose_trials(const SearchConfig& config);
+  void require_pulse_width() const;
   void require_width() const;
   void keep_latency();
   double held_s() const;

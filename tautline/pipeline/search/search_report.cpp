@@ -193,10 +193,13 @@ std::string SearchReport::plan_text() const {
                                  : fmt::format("all of the data ({:.6f} s)", measured_s)) +
            ", threshold " + std::to_string(config_.threshold).substr(0, 4) + "\n";
   if (description().trial_dms.empty())
-    lines +=
-        describe_loss(plan_->chosen(), summary_.loss) +
-        fmt::format("; of any width at most {:.2g} %, with {:.2g} % by the spacing of boxcars\n",
-                    100 * summary_.whole_loss, 100 * summary_.width_loss);
+    lines += describe_loss(plan_->chosen(), summary_.loss) +
+             fmt::format(
+                 "; of any width from {:.6g} to {:.6g} ms at most {:.2g} %, with {:.2g} % by the "
+                 "spacing of boxcars\n",
+                 1000 * plan_->chosen().pulse_width_s,
+                 1000 * static_cast<double>(part.detect->widths().back()) * sample_s,
+                 100 * summary_.whole_loss, 100 * summary_.width_loss);
   else
     lines += fmt::format(
         "loss: at most {:.2g} % of a pulse's S/N by the spacing of boxcars, beside what "
@@ -245,7 +248,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   summarise_searched(searched);
   const engine::Counters found = nodes.search->counters();
   s.detections = found.at("detections");
-  s.not_finite = s.empty.not_finite + found.at("not_finite");
+  s.not_finite = s.empty.not_finite + s.empty.single_not_finite + found.at("not_finite");
   s.bandpass = bandpass_of(nodes.search->moments().front(), description().zero_level);
   s.candidates = nodes.sink->candidates();
   s.searched = nodes.sink->searched();

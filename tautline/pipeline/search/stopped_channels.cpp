@@ -12,6 +12,8 @@ namespace {
 
 // Values of a channel in a window that are compared before all of them are.
 constexpr std::size_t kProbes = 8;
+// Spectra that are read at once to follow channels at their largest value.
+constexpr std::uint64_t kFollowed = 256;
 
 }  // namespace
 
@@ -100,6 +102,85 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
   return stops;
 }
 
+bool EmptyStretches::is_largest(const std::byte* spectrum, std::size_t channel) const {
+  return !largest_.empty() &&
+         std::memcmp(spectrum + channel * value_bytes_, largest_.data(), value_bytes_) == 0;
+}
+
+// The lengths of runs at the largest value that fill positions [first, end): as long as the value goes on before and
+// behind in the data as read, up to most_clipped_.
+void EmptyStretches::count_clipped(std::span<Clipped* const> runs,
+                                   std::span<const std::size_t> channels, std::uint64_t first,
+                                   std::uint64_t end) {
+  const auto follow = [&](bool back) {
+    std::vector<std::size_t> open;
+    for (std::size_t k = 0; k < runs.size(); ++k)
+      if (back ? runs[k]->first == first : runs[k]->first + runs[k]->count >= end)
+        open.push_back(k);
+    for (std::uint64_t at = back ? first : end, wanted = 0; !open.empty();
+         at += back ? 0 : wanted) {
+      wanted = std::min(kFollowed, back ? at : range_.count - std::min(at, range_.count));
+      if (wanted == 0) return;
+      at -= back ? wanted : 0;
+      beside_.resize(static_cast<std::size_t>(wanted) * sample_bytes_);
+      if (reader_.read_across(range_.first + at, static_cast<std::size_t>(wanted), beside_) !=
+          wanted)
+        return;
+      std::erase_if(open, [&](std::size_t k) {
+        std::uint64_t t = 0;
+        while (
+            t < wanted &&
+            is_largest(beside_.data() + (back ? wanted - 1 - t : t) * sample_bytes_, channels[k]))
+          ++t;
+        runs[k]->count += t;
+        return t < wanted || runs[k]->count >= most_clipped_;
+      });
+    }
+  };
+  follow(false);
+  follow(true);
+}
+
+// Of runs at the largest value in a piece: short ones are data, as they may be a pulse that is clipped. What follows a
+// live piece is not waited for: there the first part of each run is data. `before`: what went on [channel].
+void EmptyStretches::add_clipped(std::vector<ChannelRun>& runs, std::span<const Clipped> before,
+                                 std::uint64_t first, std::size_t count, std::size_t total,
+                                 std::vector<Stopped>& stopped) {
+  const auto place = [](const ChannelRun& run) { return std::pair(run.channel, run.run.first); };
+  std::ranges::sort(runs, {}, place);
+  const auto twice = std::ranges::unique(runs, {}, place);
+  runs.erase(twice.begin(), twice.end());
+  std::vector<Clipped> now(runs.size());
+  std::vector<Clipped*> unknown;
+  std::vector<std::size_t> channels;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    const auto& [c, run] = runs[k];
+    now[k] = {first + run.first, run.end - run.first, 0, false};
+    if (run.first == 0 && before[c].goes_on) {
+      now[k] = before[c];
+    } else if (live_) {
+      now[k].data_end = now[k].first + most_clipped_;
+    } else if (run.end == total || run.first == 0) {
+      unknown.push_back(&now[k]);
+      channels.push_back(c);
+    }
+  }
+  count_clipped(unknown, channels, first, first + total);
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    const auto& [c, run] = runs[k];
+    if (now[k].data_end == 0)
+      now[k].data_end = now[k].count < most_clipped_ ? range_.count : now[k].first;
+    const std::uint64_t to = first + std::min(run.end, count);
+    const std::uint64_t from = std::clamp(now[k].data_end, first + run.first, to);
+    clipped_[c] += from - (first + run.first);
+    if (from < to)
+      stopped.push_back({c, static_cast<std::size_t>(from - first),
+                         static_cast<std::size_t>(to - first), true, run.end > count});
+    now[k].goes_on = run.end > count && from == to;
+    if (now[k].goes_on) clipped_runs_[c] = now[k];
+  }
+}
+
 // Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead.
 std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<const std::byte> piece,
                                                                   std::uint64_t first,
@@ -111,9 +192,14 @@ std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<cons
                        value_bytes_) == 0;
   };
   std::vector<Stopped> stopped;
+  std::vector<ChannelRun> clipped;  // or stopped at the largest value
+  const std::vector<Clipped> before = std::exchange(clipped_runs_, std::vector<Clipped>(channels_));
   const auto add = [&](std::size_t c, const core::ConstantRun& run) {
     const bool went_on = open_[c] != 0 && run.first == 0;
-    if (run.first < spectra.count)
+    if (run.first >= spectra.count) return;
+    if (!went_on && is_largest(spectra.at(run.first), c))
+      clipped.push_back({c, run});
+    else
       stopped.push_back(
           {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count});
   };
@@ -121,7 +207,7 @@ std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<cons
     const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
                                       total, k, known_[c]);
     known_[c] = run.end;
-    const bool went_on = open_[c] != 0 && run.first == 0;
+    const bool went_on = (open_[c] != 0 || before[c].goes_on) && run.first == 0;
     if (went_on || common || run.repeats() >= channel_repeats_) add(c, run);
   };
   for (const auto& [c, run] : wide_stops(spectra, first, total)) add(c, run);
@@ -134,7 +220,7 @@ std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<cons
           if (known_[c] <= k) look(c, k, true);
   std::fill(known_.begin(), known_.end(), 0);
   for (std::size_t c = 0; c < channels_; ++c)
-    if (open_[c] != 0) look(c, 0, false);
+    if (open_[c] != 0 || before[c].goes_on) look(c, 0, false);
   const std::size_t step = (channel_repeats_ + 1) / 2;
   for (std::size_t k = 0; k + step < total; k += step) {
     std::fill(equal_.begin(), equal_.end(), 1);
@@ -146,6 +232,7 @@ std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<cons
       if (probe == kProbes) look(c, std::max(k, known_[c]), false);
     }
   }
+  add_clipped(clipped, before, first, spectra.count, total, stopped);
   // In order of time; some were found twice.
   const auto place = [](const Stopped& run) { return std::pair(run.from, run.channel); };
   std::ranges::sort(stopped, {}, place);

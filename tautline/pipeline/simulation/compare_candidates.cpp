@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,8 @@ using core::Candidate;
 
 constexpr const char* kFilterbankSchema = "tautline.simulation.filterbank";
 constexpr double kSlackSamples = 3;
+// Boxcars, trials and baselines cost less: pulses of half of their S/N were lost in part.
+constexpr double kLeastSnrRatio = 0.5;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 struct TruePulse {
@@ -33,6 +36,7 @@ struct TruePulse {
 };
 
 struct FilterbankTruth {
+  std::string file;  // the simulated one; empty: not known
   double tsamp_s = 0, sweep_s_per_dm = 0;
   std::vector<TruePulse> pulses;
 };
@@ -41,6 +45,7 @@ FilterbankTruth truth_of_filterbank(const nlohmann::json& json) {
   if (!json.is_object() || json.value("schema", "") != kFilterbankSchema)
     throw std::runtime_error("schema is not tautline.simulation.filterbank");
   FilterbankTruth truth;
+  truth.file = json.value("file", "");
   truth.tsamp_s = json.at("tsamp_s");
   const double first = json.at("fch1_mhz");
   const double last =
@@ -92,11 +97,20 @@ TruePulse* pulse_of(const Candidate& candidate, FilterbankTruth& truth) {
   return nearest;
 }
 
+double median_of(std::vector<double> values) {
+  if (values.empty()) return kNone;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return values.size() % 2 == 1 ? *middle
+                                : (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
 void add_ratios(CandidateComparison& comparison) {
   std::vector<double> ratios;
   for (const ComparedPulse& pulse : comparison.pulses)
     if (pulse.found && pulse.snr > 0) ratios.push_back(pulse.found->snr / pulse.snr);
   const auto count = static_cast<double>(ratios.size());
+  comparison.median_snr_ratio = median_of(ratios);
   double sum = 0, squares = 0;
   for (const double ratio : ratios) sum += ratio;
   comparison.mean_snr_ratio = ratios.empty() ? kNone : sum / count;
@@ -105,9 +119,23 @@ void add_ratios(CandidateComparison& comparison) {
   comparison.snr_ratio_scatter = ratios.size() < 2 ? kNone : std::sqrt(squares / (count - 1));
 }
 
+// Where none was found: whether the list is that of another file.
+std::string other_file_text(const CandidateComparison& comparison, const FilterbankTruth& truth,
+                            const std::string& candidates_path) {
+  if (comparison.found > 0 || comparison.candidates == 0) return "";
+  const auto name_of = [](const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+  };
+  const std::string searched = name_of(formats::candidates::searched_file(candidates_path)),
+                    simulated = name_of(truth.file);
+  if (searched.empty() || simulated.empty() || searched == simulated) return "";
+  return fmt::format("; the candidates are of {}, the truth of {}", searched, simulated);
+}
+
 void judge(CandidateComparison& comparison, std::size_t true_pulses, double least_recall) {
   const std::size_t whole = comparison.pulses.size();
-  comparison.agrees = true_pulses == 0 || comparison.recall >= least_recall;
+  const bool faint = comparison.median_snr_ratio < kLeastSnrRatio;
+  comparison.agrees = true_pulses == 0 || (comparison.recall >= least_recall && !faint);
   if (true_pulses == 0)
     comparison.verdict = "agrees: the truth has no pulse, so none was missed";
   else if (whole == 0)
@@ -117,6 +145,10 @@ void judge(CandidateComparison& comparison, std::size_t true_pulses, double leas
         fmt::format("{}: {} of {} found, recall {:.4g}, expected {:.4g} or more",
                     comparison.agrees ? "agrees" : "does not agree", comparison.found,
                     core::counted(whole, "pulse"), comparison.recall, least_recall);
+  if (true_pulses > 0 && faint)
+    comparison.verdict +=
+        fmt::format("; their S/N is {:.2g} of the truth's (median), expected {:.2g} or more",
+                    comparison.median_snr_ratio, kLeastSnrRatio);
 }
 
 }  // namespace
@@ -150,6 +182,7 @@ CandidateComparison compare_candidates(const std::string& candidates_path,
                                                       static_cast<double>(comparison.pulses.size());
   add_ratios(comparison);
   judge(comparison, truth.pulses.size(), least_recall);
+  comparison.verdict += other_file_text(comparison, truth, candidates_path);
   return comparison;
 }
 

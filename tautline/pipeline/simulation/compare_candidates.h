@@ -26,15 +26,16 @@ struct CandidateComparison {
   std::size_t injected = 0;   ///< candidates of pulses that the search injected: none of the above
   double recall = 0;          ///< found pulses over pulses; NaN without a pulse
   double mean_snr_ratio = 0;  ///< candidate's over the truth's, of found pulses; NaN without one
+  double median_snr_ratio = 0;   ///< of the same
   double snr_ratio_scatter = 0;  ///< standard deviation of the same; NaN for fewer than two
-  bool agrees = false;           ///< enough pulses were found, or the truth has none
-  std::string verdict;           ///< one sentence
+  bool agrees = false;  ///< enough pulses were found, of half of their S/N, or the truth has none
+  std::string verdict;  ///< one sentence
 };
 
 /// A candidate belongs to a pulse when its DM moves the band's edge by no more than the wider of
 /// both widths and three samples, and its time is off by no more than this, half of both widths and
 /// three samples. `truth_path`: the truth file of a simulated filterbank. They agree where the recall is `least_recall`
-/// or more. Throws Error(io) and Error(format).
+/// or more and the median of the found pulses' S/N over the truth's is a half or more. Throws Error(io) and Error(format).
 CandidateComparison compare_candidates(const std::string& candidates_path,
                                        const std::string& truth_path, double least_recall);
 

@@ -90,6 +90,9 @@ TEST_F(Cleaning, IqrmMasksChannelsWhileTheyAreLoudAndCountsThem) {
   EXPECT_EQ(sums["iqrm"]["windows"], 4);
   EXPECT_EQ(sums["iqrm"]["masked_samples"], 4000);
   run("search", {"--iqrm-radius", "3"}, 2);
+  run("search", {"--iqrm", "--iqrm-radius", "31"});
+  run("search", {"--iqrm", "--iqrm-radius", "32"}, 2);  // of 32 channels
+  run("dedisperse", {"--iqrm", "--iqrm-radius", "32"}, 2);
 }
 
 // Three of eight intervals masked: the noise is still that of the others, so that no S/N grows.

@@ -69,6 +69,39 @@ TEST_F(CompareCandidates, EndsWithStatusOneWhereTooFewPulsesWereFound) {
   EXPECT_NE(text.out.find(one["verdict"].get<std::string>() + "\n"), std::string::npos) << text.out;
 }
 
+// As of pulses of which a part was left out: half of the S/N is expected of the median.
+TEST_F(CompareCandidates, DoNotAgreeWherePulsesAreTooFaint) {
+  compare(kDone);
+  const auto brighten = [&](std::size_t pulses, double factor) {
+    change_truth([&](nlohmann::json& truth) {
+      for (std::size_t k = 0; k < pulses; ++k)
+        truth["pulses"][k]["snr"] = factor * truth["pulses"][k]["snr"].get<double>();
+    });
+  };
+  brighten(1, 10);
+  compare(kDone);
+  brighten(3, 10);
+  const auto faint = compare(kFailed, {"--recall", "0"});
+  EXPECT_EQ(faint["found"], 3);
+  const auto verdict = faint["verdict"].get<std::string>();
+  EXPECT_TRUE(verdict.starts_with("does not agree: 3 of 3 pulses found")) << verdict;
+  EXPECT_NE(verdict.find("; their S/N is 0."), std::string::npos) << verdict;
+  EXPECT_TRUE(verdict.ends_with(" of the truth's (median), expected 0.5 or more")) << verdict;
+}
+
+TEST_F(CompareCandidates, OfAnotherFileAreToldWhereNoneIsFound) {
+  const auto later = [&](const std::string& file) {
+    change_truth([&](nlohmann::json& truth) {
+      truth["file"] = file;
+      for (auto& pulse : truth["pulses"]) pulse["time_s"] = pulse["time_s"].get<double>() + 100;
+    });
+    return compare(kFailed)["verdict"].get<std::string>();
+  };
+  const std::string same = "does not agree: 0 of 3 pulses found, recall 0, expected 0.9 or more";
+  EXPECT_EQ(later("x.fil"), same);
+  EXPECT_EQ(later("other.fil"), same + "; the candidates are of x.fil, the truth of other.fil");
+}
+
 TEST_F(CompareCandidates, WithoutPulsesNoneIsMissedButWithoutWholeOnesNoneIsFound) {
   change_truth([](nlohmann::json& truth) {
     for (auto& pulse : truth["pulses"]) pulse["whole"] = false;

@@ -219,6 +219,7 @@ TEST_F(LiveSearch, MasksAsTheDataPass) {
        {"list.path=" + (scratch_ / "list.csv"), "events.path=" + (scratch_ / "events.jsonl"),
         std::string("clean.threshold=30"), std::string("clean.every_s=0.256"),
         std::string("pulses.dms.range=0:60:1"), std::string("pulses.max_width_s=0.02"),
+        std::string("pulses.latency_s=1"),
         std::string("pulses.threshold=8")})  // noise alone has no candidate
     example.insert(example.end(), {"--set", set});
   const CommandResult result = run_from_file(example);
@@ -235,6 +236,21 @@ TEST_F(LiveSearch, MasksAsTheDataPass) {
     EXPECT_LT(one["sample"].get<double>(), 9500) << "the interference passed: " << one.dump();
     EXPECT_LE(one["latency_s"].get<double>(), 1.05);
   }
+}
+
+// As the guide has it, of 128 channels each 512 us.
+TEST_F(LiveSearch, ExampleTakesUsualSampling) {
+  SigprocShape shape;
+  shape.nchans = 128;
+  shape.fch1 = 1500;
+  shape.foff = -2;
+  shape.tsamp = 512e-6;
+  write_filterbank(scratch_ / "a.fil", shape, noise_with_pulses(shape, 16'000, {}, random_));
+  const CommandResult result =
+      run_from_file({"run", source_folder() + "/examples/pipelines/search-live.toml", "--set",
+                     "list.path=" + (scratch_ / "list.csv"), "--set",
+                     "events.path=" + (scratch_ / "events.jsonl")});
+  EXPECT_EQ(result.status, kDone) << result.err;
 }
 
 TEST_F(LiveSearch, RefusesWhatCannotBe) {

@@ -97,6 +97,44 @@ TEST_F(SearchPlanned, SaysThatTheRangesEndIsNoTrial) {
   }
 }
 
+// Of wider pulses than the widest boxcar the plan's losses would not be true.
+TEST_F(SearchPlanned, PulsesAreNoWiderThanTheWidestBoxcar) {
+  const auto plan = [&](const std::string& pulse, const std::string& widest) {
+    return run({"search", fil_, "--dms", "0:300", "--plan", "--pulse-width", pulse, "--max-width",
+                widest});
+  };
+  const CommandResult told = plan("2ms", "20ms");
+  EXPECT_EQ(told.status, kDone) << told.err;
+  EXPECT_NE(told.out.find("; of any width from 2 to 19.968 ms at most "), std::string::npos)
+      << told.out;
+  EXPECT_EQ(plan("20ms", "20ms").status, kDone);
+  const CommandResult refused = plan("21ms", "20ms");
+  EXPECT_EQ(refused.status, kWrongUsage);
+  EXPECT_NE(refused.err.find("--pulse-width: "), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("(--max-width)"), std::string::npos) << refused.err;
+}
+
+TEST_F(SearchPlanned, FrequenciesInGhzAreWarnedOf) {
+  const std::string words = "correct the header if it has GHz";
+  ScratchFolder other;
+  auto random = generator();
+  SigprocShape shape;
+  shape.fch1 = 1.5;
+  shape.foff = -0.002;
+  write_filterbank(other / "ghz.fil", shape, noise_with_pulses(shape, 2000, {}, random));
+  const CommandResult told = run({"inspect", other / "ghz.fil"});
+  EXPECT_NE((told.out + told.err).find(words), std::string::npos) << told.out << told.err;
+  const CommandResult usual = run({"inspect", fil_});
+  EXPECT_EQ((usual.out + usual.err).find(words), std::string::npos) << usual.out << usual.err;
+}
+
+TEST_F(SearchPlanned, FieldsOfExamplesThatAreMisnamedAreSuggestedFromTheirNode) {
+  const CommandResult result = run({"run", source_folder() + "/examples/pipelines/search.toml",
+                                    "--set", "filterbank.path=x.fil"});
+  EXPECT_EQ(result.status, kWrongUsage);
+  EXPECT_NE(result.err.find("; did you mean files"), std::string::npos) << result.err;
+}
+
 TEST_F(SearchPlanned, TheJsonIsWhatTheSearchThenRecords) {
   const CommandResult told = run({"--json", "search", fil_, "--dms", "0:300", "--plan"});
   ASSERT_EQ(told.status, 0) << told.err;

@@ -224,6 +224,41 @@ TEST_F(StoppedChannels, ThatAreAllOfThemForAFewSpectraAreNoPulses) {
       << kept.out << kept.err;
 }
 
+// A pulse of 60 samples in each channel, by a file and by a pipe.
+TEST_F(StoppedChannels, ThatAreAtTheLargestValueAreAClippedPulse) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  for (const int bits : {2, 8}) {
+    SCOPED_TRACE(bits);
+    shape_.nbits = bits;
+    auto values = noise({});
+    const std::size_t at = 9000 + random_() % 3000;
+    for (std::size_t c = 0; c < channels(); ++c) {
+      const double mhz = 1500 - static_cast<double>(c);
+      const auto delay = static_cast<std::size_t>(
+          std::lround(4148.808 * 90 * (1 / (mhz * mhz) - 1 / (1500.0 * 1500.0)) * 1000));
+      for (std::size_t t = at + delay; t < at + delay + 60; ++t)
+        values[t * channels() + c] = bits == 2 ? 3 : 255;
+    }
+    search(values, {"--keep-constant"});
+    const double snr = snr_at(at + 30);
+    EXPECT_GT(snr, 50);
+    search(values);
+    EXPECT_NEAR(snr_at(at + 30), snr, 0.01 * snr);
+    EXPECT_EQ(summary_["empty_values"], 0);
+    const CommandResult piped =
+        run_shell(TAUTLINE_COMMAND " search - -o " + (scratch_ / "piped.csv") +
+                      " --overwrite --dms 0:100:1 < " + (scratch_ / "in.fil"),
+                  scratch_.path().string());
+    ASSERT_EQ(piped.status, kDone) << piped.err;
+    EXPECT_NE((piped.out + piped.err).find(" clipped, at the largest value for long, kept as data"),
+              std::string::npos)
+        << piped.out << piped.err;
+    const std::string list = read_file(scratch_ / "piped.csv");
+    EXPECT_NEAR(std::stod(list.substr(list.find('\n') + 1)), snr, 0.01 * snr);
+  }
+}
+
 // As of a file that was up-sampled: half of its samples are all that there is.
 TEST_F(StoppedChannels, SpectraThatStandTwiceAreTold) {
   const auto said = [&](std::size_t times) {
