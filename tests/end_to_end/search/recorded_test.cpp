@@ -135,7 +135,7 @@ TEST_F(Recorded, LostSpectraOfARowAreFound) {
 #endif
 
 // Channels that stand still for a while in the coarser files, found by a plain loop over their codes: the rule of
-// docs/design/empty.md.
+// docs/design/empty.md. At the largest value for less than a second, they may have a pulse that is clipped.
 TEST_F(Recorded, ChannelsThatStandStillAreCounted) {
   constexpr double kRate = kChannels / 0.000512;
   std::size_t stopped_anywhere = 0;
@@ -155,7 +155,8 @@ TEST_F(Recorded, ChannelsThatStandStillAreCounted) {
     for (std::size_t c = 0; c < kChannels; ++c)
       for (std::size_t first = 0, t = 1; t <= kRecordedTimes; ++t) {
         if (t < kRecordedTimes && code(t, c) == code(first, c)) continue;
-        if (t - first > repeats) expected[c] += t - first;
+        const bool clipped = code(first, c) == (1 << bits) - 1 && (t - first) * 0.000512 < 1;
+        if (t - first > repeats && !clipped) expected[c] += t - first;
         first = t;
       }
     std::size_t values = 0;
