@@ -151,8 +151,8 @@ const core::Fields<SpectraFile>& fields(const SpectraFile&) {
 
 namespace {
 
-std::unique_ptr<engine::Node> make_power(const PowerConfig& config, const NodeContext&) {
-  return std::make_unique<PowerNode>(config);
+std::unique_ptr<engine::Node> make_power(const PowerConfig& config, const NodeContext& context) {
+  return std::make_unique<PowerNode>(host_beside(context.devices.front()), config);
 }
 
 // A pipe is read live, as the only input.

@@ -122,23 +122,22 @@ void PowerNode::process(std::size_t, const engine::Block& block, engine::Outputs
                      {from.stride(1), from.stride(2), from.stride(0)}};
   }
   chunk.valid = block.valid.view();
-  engine::Block* out = nullptr;
-  for (std::size_t s = 0; s < block.samples;) {
-    s += sums_.front().add(chunk, s);
-    if (!sums_.front().complete()) break;
-    if (out == nullptr) {
-      out = &outputs.begin();
-      out->samples = 0;
-    }
-    auto* const power = static_cast<float*>(out->arrays.front().data);
-    empty_channels_.clear();
-    filled_ += sums_.front().take({power + out->samples * channels_, channels_}, WithoutData::mean,
-                                  &empty_channels_);
-    if (!empty_channels_.empty())
-      filled_values_->add(grid_first_ + first_ + out->samples, empty_channels_);
-    ++out->samples;
+  PowerSums& sums = sums_.front();
+  const std::size_t samples = sums.samples_of(block.samples);
+  engine::Block* const out = samples > 0 ? &outputs.begin() : nullptr;
+  std::span<float> power;
+  if (out != nullptr) power = {static_cast<float*>(out->arrays.front().data), samples * channels_};
+  const auto empty = sums.add(chunk, power, WithoutData::mean, &outputs.queue(host_));
+  filled_ += empty.size();
+  for (auto begin = empty.begin(); begin != empty.end();) {
+    std::vector<std::size_t> channels;
+    const std::size_t sample = begin->sample;
+    for (; begin != empty.end() && begin->sample == sample; ++begin)
+      channels.push_back(begin->channel);
+    filled_values_->add(grid_first_ + first_ + sample, channels);
   }
   if (out == nullptr) return;
+  out->samples = samples;
   out->segment = segment_;
   out->segment_start = segment_start_;
   out->first = first_;

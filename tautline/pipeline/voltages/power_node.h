@@ -26,7 +26,8 @@ const core::Fields<PowerConfig>& fields(const PowerConfig&);
 /// valid.
 class PowerNode final : public engine::Node {
  public:
-  explicit PowerNode(const PowerConfig& config) : config_(config) {}
+  PowerNode(std::shared_ptr<const device::Device> host, const PowerConfig& config)
+      : host_(std::move(host)), config_(config) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
@@ -37,6 +38,7 @@ class PowerNode final : public engine::Node {
   engine::Counters counters() const override;
 
  private:
+  std::shared_ptr<const device::Device> host_;
   PowerConfig config_;
   Spectra spectra_;
   std::size_t channels_ = 0, most_samples_ = 0;
@@ -48,8 +50,7 @@ class PowerNode final : public engine::Node {
   std::uint64_t segment_ = 0, first_ = 0, samples_ = 0, filled_ = 0;
   std::uint64_t grid_first_ = 0;  // the segment's place on the filterbank's grid
   std::shared_ptr<FilledValues> filled_values_;
-  std::vector<std::size_t> empty_channels_;  // of a sample
-  bool any_ = false;                         // segments so far
+  bool any_ = false;  // segments so far
 };
 
 }  // namespace tautline::pipeline

@@ -17,7 +17,7 @@ std::size_t products_of(const ChannelizeConfig& config) {
 PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& description)
     : sums_(description.input.antennas, description.input.polarisations, description.channels,
             products_of(config), config.integrate),
-      sample_(products_of(config) * description.channels) {
+      values_(products_of(config) * description.channels) {
   using core::Error;
   using core::ErrorKind;
   if (config.integrate == 0) throw Error(ErrorKind::config, "integrate", "0", "1 or more spectra");
@@ -45,12 +45,9 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
 }
 
 void PowerSink::write(const SpectraChunk& chunk) {
-  for (std::size_t s = 0; s < chunk.spectra;) {
-    s += sums_.add(chunk, s);
-    if (!sums_.complete()) return;
-    sums_.take(sample_);
-    writer_->write(sample_);
-  }
+  samples_.resize(sums_.samples_of(chunk.spectra) * values_);
+  sums_.add(chunk, samples_);
+  writer_->write(samples_);
 }
 
 }  // namespace tautline::pipeline

@@ -27,7 +27,8 @@ class PowerSink final : public VoltageSink {
 
  private:
   PowerSums sums_;
-  std::vector<float> sample_;  // [product][channel], descending
+  std::size_t values_;          // of a sample
+  std::vector<float> samples_;  // [sample][product][channel], descending
   std::unique_ptr<formats::sigproc::FilterbankWriter> writer_;
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tautline/device/device.h"
 #include "tautline/pipeline/voltages/f_engine.h"
 
 namespace tautline::pipeline {
@@ -18,6 +19,10 @@ enum class WithoutData { zero, mean };
 /// (intensity) or four (IQUV).
 class PowerSums {
  public:
+  struct EmptyValue {
+    std::size_t sample, channel;
+  };
+
   PowerSums(std::size_t antennas, std::size_t polarisations, std::size_t channels,
             std::size_t products, std::uint64_t integrate)
       : antennas_(antennas),
@@ -26,36 +31,46 @@ class PowerSums {
         products_(products),
         integrate_(integrate),
         sums_(products * channels, 0),
-        channel_valid_(channels, 0),
+        valid_(channels, 0),
         means_(products * channels, 0),
         mean_samples_(channels, 0) {}
 
-  /// Adds spectra of a chunk (ci8, ci16, cf16, cf32) from `first` on, until the sample is complete or the chunk ends.
-  /// Returns their number. Throws Error(config) for samples of another type.
-  std::size_t add(const SpectraChunk& chunk, std::size_t first);
-  bool complete() const { return filled_ == integrate_; }
-  /// [product][channel], the last channel first: ascending frequencies become descending. Returns the number of
-  /// channels in which no spectrum was valid, and adds these channels of `sample` to `empty_channels`.
-  std::size_t take(std::span<float> sample, WithoutData without = WithoutData::zero,
-                   std::vector<std::size_t>* empty_channels = nullptr);
+  /// How many samples the next so many spectra complete.
+  std::size_t samples_of(std::size_t spectra) const {
+    return static_cast<std::size_t>((filled_ + spectra) / integrate_);
+  }
+  /// Adds the spectra of a chunk (ci8, ci16, cf16, cf32), on the threads of `host_queue` (null: on the caller's).
+  /// `samples` takes those that they complete, [sample][product][channel], the last channel first: ascending frequencies
+  /// become descending. Returns the values without a valid spectrum, by sample and channel of `samples`. Throws
+  /// Error(config) for samples of another type.
+  std::vector<EmptyValue> add(const SpectraChunk& chunk, std::span<float> samples,
+                              WithoutData without = WithoutData::zero,
+                              device::Queue* host_queue = nullptr);
   /// Drops spectra that do not fill a sample.
   void reset();
 
  private:
+  /// Channels [first, end), whose sums no other thread touches.
+  struct Channels {
+    std::size_t first, end;
+  };
   template <class View>
-  void add_spectra(const View& spectra, const core::ValidityView& valid, std::size_t first,
-                   std::size_t end);
+  void add_channels(const View& spectra, std::size_t count, const core::ValidityView& valid,
+                    const Channels& channels, std::span<float> samples, WithoutData without,
+                    std::vector<EmptyValue>& empty);
   template <class View>
-  void add_power(const View& spectra, std::size_t input, std::size_t spectrum, std::size_t channel);
+  void add_power(const View& spectra, std::size_t input, std::size_t spectrum,
+                 const Channels& channels);
+  void take(const Channels& channels, std::size_t sample, std::span<float> samples,
+            WithoutData without, std::vector<EmptyValue>& empty);
   bool is_valid(const core::ValidityView& valid, std::size_t row, std::size_t spectrum) const;
 
   std::size_t antennas_, polarisations_, channels_, products_;
   std::uint64_t integrate_, filled_ = 0;
-  std::uint64_t valid_ = 0;                   // spectra x antennas that are valid in all channels
-  std::vector<double> sums_;                  // [product][channel]
-  std::vector<std::uint64_t> channel_valid_;  // [channel] beside those valid in all channels
-  std::vector<double> means_;                 // [product][channel] over the latest samples
-  std::vector<std::uint64_t> mean_samples_;   // [channel] at most kSamplesOfMean
+  std::vector<double> sums_;                 // [product][channel]
+  std::vector<std::uint64_t> valid_;         // [channel] spectra x antennas
+  std::vector<double> means_;                // [product][channel] over the latest samples
+  std::vector<std::uint64_t> mean_samples_;  // [channel] at most kSamplesOfMean
 };
 
 }  // namespace tautline::pipeline
