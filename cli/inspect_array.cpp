@@ -23,6 +23,7 @@ Json record_beside(const std::string& path) {
   std::ifstream file(path + ".json");
   if (!file) return nullptr;
   Json record = Json::parse(file, nullptr, false);
+  if (record.is_discarded()) (void)formats::npy::has_channelize_record(path);  // throws
   const bool known = record.is_object() && record["schema"] == "tautline.dedisperse.record" &&
                      record["dms"].is_array() && !record["dms"].empty() &&
                      record["tsamp_s"].is_number();

@@ -178,6 +178,7 @@ void read_inputs(const TomlTable& section, ArrayLayout& array) {
       for (const char feed : array.antennas[a].feeds) array.inputs.push_back({a, feed});
     return;
   }
+  array.inputs_listed = true;
   for (const auto& [number, feed] : section.pairs("inputs"))
     array.inputs.push_back(read_input(section, number, feed, array));
   if (array.inputs.empty())
@@ -244,6 +245,17 @@ ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations,
     array.antennas.push_back(std::move(antenna));
   }
   return array;
+}
+
+void require_antennas(const ArrayLayout& layout, std::size_t antennas, std::size_t polarisations) {
+  if (!layout.positions_known || layout.inputs_listed || polarisations != 2 ||
+      layout.antennas.size() == antennas)
+    return;
+  throw Error(ErrorKind::config, "antennas of array " + layout.name,
+              std::to_string(layout.antennas.size()),
+              fmt::format("{}, of two polarisations each, as the data have", antennas),
+              "give the array of these data, or list what each of their inputs is: inputs = "
+              "[[number, \"x\"], ...]");
 }
 
 void require_inputs(const ArrayLayout& layout, std::size_t inputs) {

@@ -30,6 +30,7 @@ struct ArrayLayout {
   double latitude_deg = 0, longitude_deg = 0, altitude_m = 0;
   std::vector<Antenna> antennas;
   std::vector<InputLabel> inputs;
+  bool inputs_listed = false;   ///< the file says what each input is
   bool feeds_assumed = false;   ///< neither feeds nor inputs were listed: x and y of every antenna
   bool positions_known = true;  ///< false: no array was given and positions are zero
 };
@@ -43,6 +44,10 @@ void assume_polarisations(ArrayLayout& layout, std::size_t polarisations);
 /// For `antennas` x `polarisations` inputs with nothing known but, perhaps, names: zero positions, antenna slow.
 ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations,
                           const std::vector<std::string>& names = {});
+
+/// Throws Error(config) for an array of another number of antennas than data of two polarisations have, unless it lists
+/// what each input is.
+void require_antennas(const ArrayLayout& layout, std::size_t antennas, std::size_t polarisations);
 
 /// Throws Error(config) unless the layout labels exactly `inputs` inputs.
 void require_inputs(const ArrayLayout& layout, std::size_t inputs);

@@ -45,10 +45,9 @@ RecordMask::RecordMask(const Json& record, const std::string& path, std::uint64_
   try {
     const bool spectra = record.at("schema") == kSpectra;
     lost_ = !spectra || of_damaged_input(record);
-    const auto recorded = record.at(spectra ? "spectra" : "samples").get<std::uint64_t>();
-    if (recorded < samples) {
-      damage.note(fmt::format("{}: of a file of {}, expected {}: not used", name,
-                              core::counted(recorded, "sample"), samples));
+    (void)record.at(spectra ? "spectra" : "samples").get<std::uint64_t>();
+    if (const std::string other = other_file_text(record, path, samples); !other.empty()) {
+      damage.note(other);
       return;
     }
     for (const Json& one : listed_in(record)) {

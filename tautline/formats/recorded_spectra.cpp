@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "tautline/core/counted.h"
@@ -22,12 +24,30 @@ using Json = nlohmann::json;
 }
 
 Json record_beside(const std::string& path) {
-  std::ifstream file(path + ".json", std::ios::binary);
-  if (!file) return nullptr;
+  const std::string name = path + ".json";
+  std::error_code ignored;
+  std::ifstream file(name, std::ios::binary);
+  if (!file || std::filesystem::is_directory(name, ignored)) return nullptr;
   std::ostringstream text;  // is parsed in half the time of a stream
   text << file.rdbuf();
-  Json record = Json::parse(text.view(), nullptr, false);
-  return record.is_object() ? record : Json(nullptr);
+  try {
+    Json record = Json::parse(text.view());
+    return record.is_object() ? record : Json(nullptr);
+  } catch (const Json::parse_error& problem) {
+    throw core::Error(
+        core::ErrorKind::format, name, "no JSON at byte " + std::to_string(problem.byte),
+        "the record that was written with the file", "write it anew, or remove it to do without");
+  }
+}
+
+std::string other_file_text(const Json& record, const std::string& path, std::uint64_t samples,
+                            std::uint64_t more) {
+  const bool spectra = is_of_channelize(record);
+  if (!spectra && !is_of_recording(record)) return {};
+  const Json recorded = record.value(spectra ? "spectra" : "samples", Json());
+  if (!recorded.is_number_unsigned() || recorded.get<std::uint64_t>() + more >= samples) return {};
+  return path + ".json: of a file of " + core::counted(recorded.get<std::uint64_t>(), "sample") +
+         ", expected " + std::to_string(samples) + ": not used";
 }
 
 bool is_of_channelize(const Json& record) {

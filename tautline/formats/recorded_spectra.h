@@ -11,12 +11,17 @@
 
 namespace tautline::formats {
 
-/// The object in PATH.json; null where there is none.
+/// The object in PATH.json; null where there is no such file, or it holds no object. Throws Error(format) where it is no
+/// JSON.
 nlohmann::json record_beside(const std::string& path);
 /// Whether a record is that of `channelize`.
 bool is_of_channelize(const nlohmann::json& record);
 /// Whether a record is that of voltages as they came, which a `buffer` or a `voltage_record` wrote.
 bool is_of_recording(const nlohmann::json& record);
+/// "PATH.json: of a file of 8 samples, expected 9: not used" where a record is of a file of fewer samples than PATH has,
+/// and so not of PATH; else empty. `more`: that PATH may have.
+std::string other_file_text(const nlohmann::json& record, const std::string& path,
+                            std::uint64_t samples, std::uint64_t more = 0);
 /// Whether invalid spectra are damage, by the record of `channelize`: samples were lost or not finite. Else inputs did
 /// not change for a while.
 bool of_damaged_input(const nlohmann::json& record);

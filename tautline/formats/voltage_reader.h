@@ -73,6 +73,8 @@ class VoltageReader {
   virtual std::uint64_t total_samples() const = 0;
   /// Skips to a sample (the start of the part to take). Allowed before the first read.
   virtual void seek(std::uint64_t first_sample) = 0;
+  /// Before the first read: throws Error(format) where these samples cannot be read through.
+  virtual void require_readable(std::uint64_t /*first_sample*/, std::uint64_t /*samples*/) const {}
   /// Reads up to `samples` of the next samples of every input into `block` (its bytes resized, its
   /// capacity kept) and returns how many; 0 at the end. Samples that are missing inside the stream
   /// are delivered as bytes of any value and named in block.invalid.

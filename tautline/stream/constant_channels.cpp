@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "tautline/core/constant_run.h"
+#include "tautline/core/error.h"
 #include "tautline/stream/input_samples.h"
 
 namespace tautline::stream {
@@ -64,8 +65,14 @@ std::vector<ConstantChannel> find_constant_channels(const std::vector<std::strin
     const std::uint64_t begin = file == ends.begin() ? 0 : *(file - 1);
     const auto reader =
         formats::open_voltages(files[static_cast<std::size_t>(file - ends.begin())], options);
-    if (at > begin) reader->seek(at - begin);
-    block.samples = reader->read(kTimes, block);
+    try {
+      if (at > begin) reader->seek(at - begin);
+      block.samples = reader->read(kTimes, block);
+    } catch (const core::Error& error) {
+      // Of a part that cannot be read, which a run says that comes so far.
+      if (error.kind() != core::ErrorKind::format) throw;
+      continue;
+    }
     look(block, inputs);
   }
   const std::size_t least =

@@ -30,13 +30,17 @@ Error overlap(const std::string& path, const core::Instant& start, const std::st
 
 constexpr const char* kShorten = "leave one out, or shorten one with `duration_s`";
 
-// Receivers of one array start together.
+// Receivers of one array start together, and so do its stations, which no run reads from files of their own.
 std::string advice_on(const formats::VoltageReader& a, const formats::VoltageReader& b) {
   const core::VoltageDescription &one = a.description(), &other = b.description();
   const bool receivers = one.instrument == formats::mwa32t::kInstrument &&
                          other.instrument == one.instrument && other.start == one.start;
-  if (!receivers) return kShorten;
-  return "give `receivers` if they are receivers of one array, else leave one out";
+  if (receivers) return "give `receivers` if they are receivers of one array, else leave one out";
+  if (std::abs(core::seconds_between(one.start, other.start)) >= 1) return kShorten;
+  return std::string(
+             "stations of one array have to be in one file: of VDIF one with the frames of "
+             "all in the order of time, else a NPY array of (inputs, times); otherwise ") +
+         kShorten;
 }
 
 }  // namespace
@@ -138,6 +142,7 @@ void VoltageSequence::select(const SequenceOptions& options) {
     left -= taken;
     total_ += taken;
     if (taken == 0) continue;
+    part.reader->require_readable(part.skip, taken);
     const core::Instant& start = part.reader->description().start;
     if (first) {
       description_.start =

@@ -90,5 +90,30 @@ TEST_F(Mistakes, WhatThreadsOfVdifAreTakenForIsSaid) {
   EXPECT_EQ(said.err.find("--threads-are"), std::string::npos) << said.err;
 }
 
+// A file of each station.
+TEST_F(Mistakes, StationsInFilesOfTheirOwnAreToldWhatToDo) {
+  for (const std::uint32_t station : {0x577au, 0x4f6eu}) {
+    std::string bytes;
+    for (std::uint32_t frame = 0; frame < 200; ++frame) {
+      formats::vdif::FrameSpec spec;
+      spec.seconds += frame / 100;
+      spec.frame = frame % 100;
+      spec.station = station;
+      std::vector<std::uint32_t> payload(50);
+      for (std::uint32_t& word : payload) word = (frame + station + payload.size()) * 2654435761u;
+      const std::vector<char> made = formats::vdif::make_frame(spec, payload);
+      bytes.append(made.begin(), made.end());
+    }
+    write_file(scratch / (std::to_string(station) + ".vdif"), bytes);
+  }
+  refused({"correlate", scratch / (std::to_string(0x577a) + ".vdif"),
+           scratch / (std::to_string(0x4f6e) + ".vdif"), "-o", scratch / "two.uvh5", "--channels",
+           "16", "--centre-hz", "1e9"},
+          kFailed,
+          "the files overlap: stations of one array have to be in one file: of VDIF one with the "
+          "frames of all in the order of time, else a NPY array of (inputs, times); otherwise "
+          "leave one out, or shorten one with --duration");
+}
+
 }  // namespace
 }  // namespace tautline::tests

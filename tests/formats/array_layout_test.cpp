@@ -167,6 +167,20 @@ TEST(ArrayLayout, AnUnknownArrayHasItsInputsAndNoPositions) {
   EXPECT_THROW(require_inputs(array, 5), core::Error);
 }
 
+// Four antennas of one feed are as many inputs as two of two.
+TEST(ArrayLayout, OfOtherAntennasThanTheDataIsRefused) {
+  ArrayLayout array = unknown_array(4, 1);
+  array.positions_known = true;
+  const std::string what = tests::error_of([&] { require_antennas(array, 2, 2); }).what();
+  EXPECT_NE(what.find("antennas of array unknown: 4, expected 2, of two polarisations each"),
+            std::string::npos)
+      << what;
+  EXPECT_NO_THROW(require_antennas(array, 4, 1));
+  EXPECT_NO_THROW(require_antennas(array, 4, 2));
+  array.inputs_listed = true;
+  EXPECT_NO_THROW(require_antennas(array, 2, 2));
+}
+
 TEST(ArrayLayout, ReadsTart) {
   const std::string path = std::string(TAUTLINE_DATA_DIR) + "/tart/array.toml";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";

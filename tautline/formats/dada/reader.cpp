@@ -164,6 +164,8 @@ std::unique_ptr<VoltageReader> open(InputFile file) {
                 "a whole number of times of " + std::to_string(time_bits) +
                     " bits, as time is not the slowest axis (ORDER)",
                 "where each row begins cannot be known in a file that was cut short");
+  if (!other_file_text(record, path, shape.times).empty())
+    header.description.assumed = lacks_record(header);
   RecordMask mask(record, path, shape.times, header.description.inputs(), damage);
   return open_strided(std::move(file), std::move(header.description), std::move(header.axes), shape,
                       std::move(damage), std::move(mask));

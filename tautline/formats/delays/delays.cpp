@@ -75,8 +75,21 @@ std::string label_of(const ArrayLayout& array, std::size_t input) {
   return fmt::format("antenna {} feed {}", array.antennas[label.antenna].number, label.feed);
 }
 
+// Numbers of antennas are often 0, 1, 2 ... in every array: names tell them apart.
+void require_same(const TomlTable& table, const std::string& field, const std::string& of_array) {
+  if (!table.has(field) || table.text(field) == of_array) return;
+  throw table.error(field, table.text(field), of_array + ", as in the array file",
+                    "these delays were made for another array: make them for this one, or give "
+                    "theirs as the array");
+}
+
+void require_same_antenna(const TomlTable& table, std::size_t input, const ArrayLayout& array) {
+  require_same(table, "name", array.antennas[array.inputs[input].antenna].name);
+}
+
 Table table_from(const TomlTable& file, const ArrayLayout& array) {
-  file.allow_only({"phase_centre", "ra_deg", "dec_deg", "valid_until", "delay"});
+  file.allow_only({"phase_centre", "array", "ra_deg", "dec_deg", "valid_until", "delay"});
+  if (array.positions_known) require_same(file, "array", array.name);
   Table table;
   table.phase_centre = file.text("phase_centre");
   if (table.phase_centre.empty())
@@ -90,9 +103,10 @@ Table table_from(const TomlTable& file, const ArrayLayout& array) {
   if (file.has("valid_until")) table.valid_until = file.instant("valid_until");
   table.inputs.resize(array.inputs.size());
   for (const TomlTable& entry : file.tables("delay")) {
-    entry.allow_only({"antenna", "feed", "piece"});
+    entry.allow_only({"antenna", "name", "feed", "piece"});
     const Model model = read_model(entry);
     for (const std::size_t input : inputs_of(entry, array)) {
+      if (array.positions_known) require_same_antenna(entry, input, array);
       if (!table.inputs[input].empty())
         throw entry.error("antenna", label_of(array, input) + " again", "each input once");
       table.inputs[input] = model;
@@ -101,7 +115,8 @@ Table table_from(const TomlTable& file, const ArrayLayout& array) {
   for (std::size_t i = 0; i < table.inputs.size(); ++i)
     if (table.inputs[i].empty())
       throw file.error("delay", label_of(array, i) + " has none",
-                       "a [[delay]] table for every input of the array");
+                       "a [[delay]] table for every input of the array",
+                       "these delays may be of another array: make them for this one");
   return table;
 }
 
@@ -114,6 +129,16 @@ std::string exact_utc(const core::Instant& t) {
   std::string text = core::to_iso(whole).substr(0, 19);
   if (picoseconds != 0) text += fmt::format(".{:012}", picoseconds);
   return text;
+}
+
+// As text between quotes.
+std::string escaped(const std::string& text) {
+  std::string quoted;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? fmt::format("\\u{:04x}", c) : std::string(1, c);
+  }
+  return quoted;
 }
 
 }  // namespace
@@ -188,12 +213,8 @@ Table parse_delays(std::string_view text, const std::string& name, const ArrayLa
 }
 
 std::string to_toml(const Table& table, const ArrayLayout& array) {
-  std::string name;
-  for (const char c : table.phase_centre) {
-    if (c == '"' || c == '\\') name += '\\';
-    name += c;
-  }
-  std::string text = fmt::format("phase_centre = \"{}\"\n", name);
+  std::string text = fmt::format("phase_centre = \"{}\"\n", escaped(table.phase_centre));
+  if (array.positions_known) text += fmt::format("array = \"{}\"\n", escaped(array.name));
   if (table.position)
     text +=
         fmt::format("ra_deg = {}\ndec_deg = {}\n", table.position->ra_deg, table.position->dec_deg);
@@ -201,8 +222,10 @@ std::string to_toml(const Table& table, const ArrayLayout& array) {
     text += fmt::format("valid_until = \"{}\"\n", exact_utc(*table.valid_until));
   for (std::size_t i = 0; i < table.inputs.size(); ++i) {
     const InputLabel& label = array.inputs[i];
-    text += fmt::format("\n[[delay]]\nantenna = {}\nfeed = \"{}\"\npiece = [\n",
-                        array.antennas[label.antenna].number, label.feed);
+    const Antenna& antenna = array.antennas[label.antenna];
+    text += fmt::format("\n[[delay]]\nantenna = {}\n", antenna.number);
+    if (array.positions_known) text += fmt::format("name = \"{}\"\n", escaped(antenna.name));
+    text += fmt::format("feed = \"{}\"\npiece = [\n", label.feed);
     for (const DelayPiece& piece : table.inputs[i])
       text += fmt::format("  {{ start = \"{}\", delay_s = {}, delay_rate = {} }},\n",
                           exact_utc(piece.start), piece.delay_s, piece.delay_rate);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <vector>
 
 #include "tautline/core/counted.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::guppi {
 
@@ -26,6 +28,7 @@ constexpr std::uint64_t kBlocksOfAStream = 256;
 BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geometry& geometry,
                          std::optional<PacketUnit> unit, Damage& damage)
     : file_(file),
+      first_(first),
       geometry_(geometry),
       unit_(unit),
       damage_(damage),
@@ -38,6 +41,7 @@ BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geomet
 
 BlockStream::BlockStream(const BlockStream& other, Damage& damage)
     : file_(other.file_),
+      first_(other.first_),
       geometry_(other.geometry_),
       unit_(other.unit_),
       damage_(damage),
@@ -63,6 +67,63 @@ std::optional<Cards> BlockStream::header_at(std::uint64_t offset) const {
     return std::nullopt;
   }
   return cards;
+}
+
+// One of any recording.
+std::optional<Cards> BlockStream::any_header_at(std::uint64_t offset) const {
+  auto cards = Cards::read(file_, offset);
+  return cards && cards->has("BLOCSIZE") ? cards : std::nullopt;
+}
+
+// Another layout is a change, not damage, where the block's length leads to another header that has it, or to the end.
+void BlockStream::require_same_layout(std::uint64_t offset) const {
+  const auto cards = any_header_at(offset);
+  if (!cards) return;
+  try {
+    const Geometry other = read_geometry(*cards);
+    if (other == geometry_) return;
+    const std::uint64_t following = offset + cards->bytes() + other.data_bytes;
+    if (file_.in_order() && following >= file_.reach()) return;
+    const auto next = any_header_at(following);
+    if (next ? read_geometry(*next) != other : following != file_.size()) return;
+  } catch (const core::Error&) {
+    return;
+  }
+  if (const auto change = layout_change(first_, *cards))
+    throw change_error(file_.path(), *cards, *change);
+}
+
+std::optional<HeaderChange> BlockStream::change_in(const Cards& cards) const {
+  const std::uint64_t position =
+      unit_ ? position_of(cards).value_or(0) : cards.offset() / stride_ * geometry_.new_times();
+  double tbin_s = std::numeric_limits<double>::quiet_NaN();
+  if (first_.has("TBIN")) tbin_s = finite_number(first_.text("TBIN")).value_or(tbin_s);
+  return setting_change(first_, cards, static_cast<double>(position) * tbin_s);
+}
+
+// Whether this header alone has another frequency, rate or date. Where the next one has, too, it is an error.
+bool BlockStream::changed_alone(const Cards& cards) const {
+  const auto change = change_in(cards);
+  if (!change) return false;
+  const auto next = header_at(cards.offset() + cards.bytes() + geometry_.data_bytes);
+  if (!next) return true;
+  if (const auto following = change_in(*next); following && following->keyword == change->keyword)
+    throw change_error(file_.path(), cards, *change);
+  return true;
+}
+
+// A block again with the first one's PKTIDX, or a lower one, from which the next goes on: another scan.
+void BlockStream::require_onward(const Cards& cards, std::int64_t last_index) const {
+  const auto next = header_at(cards.offset() + cards.bytes() + geometry_.data_bytes);
+  if (!next) return;
+  const std::int64_t index = cards.integer("PKTIDX", 0, kMaxPacketIndex),
+                     following = next->integer("PKTIDX", 0, kMaxPacketIndex);
+  if (static_cast<std::uint64_t>(index) > first_index_ || following <= index ||
+      unit_->samples(static_cast<std::uint64_t>(following - index)) != geometry_.new_times())
+    return;
+  throw change_error(file_.path(), cards,
+                     {"PKTIDX", std::to_string(index), std::to_string(last_index)},
+                     " or more, as of the block before it");
 }
 
 // `forgets`: nothing before the header will be read, so that a stream is searched to its end; else only as far as its
@@ -106,10 +167,21 @@ std::optional<FileBlock> BlockStream::next() {
     file_.forget(offset_);
     const auto cards = header_at(offset_);
     if (!cards) {
+      require_same_layout(offset_);
       resume();
       continue;
     }
     if (boundary_lost(*cards)) continue;
+    if (changed_alone(*cards)) {
+      const HeaderChange change = *change_in(*cards);
+      drop(
+          *cards, change.keyword,
+          fmt::format("{}, unlike the {} of the headers before and behind it; the block is dropped",
+                      change.found, change.expected));
+      offset_ += cards->bytes() + geometry_.data_bytes;
+      if (!unit_) expected_ += geometry_.new_times();
+      continue;
+    }
     const auto position = place(*cards);
     offset_ += cards->bytes() + geometry_.data_bytes;
     if (!position) continue;
@@ -128,12 +200,16 @@ std::optional<FileBlock> BlockStream::next() {
 std::optional<std::uint64_t> BlockStream::place(const Cards& cards) {
   if (!unit_) return expected_;
   const auto position = position_of(cards);
-  if (position == expected_) return position;
+  if (position == expected_) {
+    last_index_ = cards.integer("PKTIDX", 0, kMaxPacketIndex);
+    return position;
+  }
   const auto next = header_at(cards.offset() + cards.bytes() + geometry_.data_bytes);
   std::optional<std::uint64_t> following;
   if (next) following = position_of(*next);
   const std::uint64_t step = geometry_.new_times();
   const std::string found = cards.text("PKTIDX");
+  if (cards.offset() > 0) require_onward(cards, last_index_);
   if (following && *following == expected_ + step) {
     damage_.note(
         fmt::format("{}: PKTIDX in the header at byte {}: {}, unlike its neighbours'; the "
@@ -142,20 +218,21 @@ std::optional<std::uint64_t> BlockStream::place(const Cards& cards) {
     return expected_;
   }
   if (!position || (*position > expected_ && following && *following <= *position)) {
-    drop(cards, fmt::format("{}, unlike its neighbours'; the block is dropped", found));
+    drop(cards, "PKTIDX", fmt::format("{}, unlike its neighbours'; the block is dropped", found));
     return std::nullopt;
   }
   if (*position < expected_) {
-    drop(cards, fmt::format("{} again or going back; the block is dropped", found));
+    drop(cards, "PKTIDX", fmt::format("{} again or going back; the block is dropped", found));
     return std::nullopt;
   }
+  last_index_ = cards.integer("PKTIDX", 0, kMaxPacketIndex);
   return position;
 }
 
-void BlockStream::drop(const Cards& cards, const std::string& message) {
+void BlockStream::drop(const Cards& cards, const std::string& keyword, const std::string& message) {
   damage_.dropped_samples += geometry_.block_samples();
-  damage_.note(fmt::format("{}: PKTIDX in the header at byte {}: {}", file_.path(), cards.offset(),
-                           message));
+  damage_.note(fmt::format("{}: {} in the header at byte {}: {}", file_.path(), keyword,
+                           cards.offset(), message));
 }
 
 // Returns true, and moves on to the next header, when that header is not where it should be but is found elsewhere: the
@@ -164,7 +241,8 @@ bool BlockStream::boundary_lost(const Cards& cards) {
   const std::uint64_t data = cards.offset() + cards.bytes();
   const std::uint64_t following = data + geometry_.data_bytes;
   // The end of a stream is known only after a read beyond it.
-  if (following >= file_.size() || header_at(following) || following >= file_.size()) return false;
+  if (following >= file_.size() || any_header_at(following) || following >= file_.size())
+    return false;
   const auto found = find_header(data, false);
   if (!found || (*found >= following && (*found - following) % stride_ == 0)) return false;
   damage_.dropped_samples += geometry_.block_samples();
@@ -235,6 +313,36 @@ std::uint64_t BlockStream::estimate_end() const {
   const std::uint64_t blocks = (file_.size() + stride_ - 1) / stride_;
   const auto last = file_.in_order() ? std::nullopt : last_block();
   return last ? last->position + last->samples : blocks * geometry_.new_times();
+}
+
+// Of a long file evenly spaced blocks; where one is not like the first, the first such one is found by halving.
+void BlockStream::require_unchanged_until(std::uint64_t sample) const {
+  constexpr std::uint64_t kMostBlocks = 64;
+  const std::uint64_t wanted = sample / geometry_.new_times() + 1,
+                      blocks = std::min((file_.size() + stride_ - 1) / stride_, wanted);
+  const auto unchanged = [&](std::uint64_t block) {
+    const auto cards = header_at(block * stride_);
+    return cards && !change_in(*cards) &&
+           (!unit_ || position_of(*cards).value_or(0) >= block * geometry_.new_times());
+  };
+  std::uint64_t like_first = 0;
+  for (std::uint64_t k = 1; k <= std::min(blocks, kMostBlocks); ++k) {
+    const std::uint64_t block = k * (blocks - 1) / std::min(blocks, kMostBlocks);
+    if (unchanged(block)) {
+      like_first = block;
+      continue;
+    }
+    std::uint64_t low = like_first, high = block;
+    while (low + 1 < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      (unchanged(middle) ? low : high) = middle;
+    }
+    require_same_layout(high * stride_);
+    const auto cards = header_at(high * stride_), before = header_at(low * stride_);
+    if (!cards) continue;
+    (void)changed_alone(*cards);
+    if (unit_ && before) require_onward(*cards, before->integer("PKTIDX", 0, kMaxPacketIndex));
+  }
 }
 
 void BlockStream::foresee(Damage& damage) const {

@@ -84,8 +84,17 @@ class Reader : public VoltageReader {
 
   Damage foreseen_damage() const override {
     Damage damage = damage_;
-    blocks_.foresee(damage);
+    try {
+      blocks_.foresee(damage);
+      blocks_.require_unchanged_until(total_samples());
+    } catch (const core::Error& change) {  // of which reading makes an error, where it comes so far
+      damage.note(change.what());
+    }
     return damage;
+  }
+
+  void require_readable(std::uint64_t first_sample, std::uint64_t samples) const override {
+    blocks_.require_unchanged_until(first_sample + samples - 1);
   }
 
   void seek(std::uint64_t first_sample) override {

@@ -117,6 +117,14 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
       "array beside it");
 }
 
+// A record of another file tells no rate either.
+void require_rate_beside(const core::VoltageDescription& given, const std::string& other_file) {
+  if (given.rate_hz.numerator > 0) return;
+  throw core::Error(core::ErrorKind::format, other_file, "", "",
+                    "put the record of this file there, or remove it and give the sample rate "
+                    "(`rate_hz`)");
+}
+
 // The number of whole times of the file, compared with the shape.
 std::uint64_t check_size(const InputFile& file, const Header& header, const StridedShape& shape,
                          std::uint64_t times, std::uint64_t inputs, Damage& damage) {
@@ -218,13 +226,24 @@ bool has_channelize_record(const std::string& path) {
 
 std::unique_ptr<VoltageReader> open(const std::string& path,
                                     const core::VoltageDescription& given) {
-  const Json record = record_beside(path);
+  Json record = record_beside(path);
   InputFile file(path);
-  Array array = array_of(parse_header(file.head(kMaxHeaderBytes), path), path,
-                         with_record(record, path, given));
+  const Header header = parse_header(file.head(kMaxHeaderBytes), path);
   Damage damage;
-  array.shape.times = check_size(file, array.header, array.shape, array.times(),
-                                 array.description.inputs(), damage);
+  const auto open_as = [&](const core::VoltageDescription& described) {
+    damage = {};
+    Array array = array_of(header, path, described);
+    array.shape.times = check_size(file, array.header, array.shape, array.times(),
+                                   array.description.inputs(), damage);
+    return array;
+  };
+  Array array = open_as(with_record(record, path, given));
+  if (const std::string other = other_file_text(record, path, array.shape.times); !other.empty()) {
+    if (is_of_channelize(record)) require_rate_beside(given, other);
+    record = nullptr;
+    array = open_as(given);
+    damage.note(other);
+  }
   RecordMask mask(record, path, array.shape.times, array.description.inputs(), damage);
   return open_strided(std::move(file), std::move(array.description), std::move(array.axes),
                       array.shape, std::move(damage), std::move(mask));

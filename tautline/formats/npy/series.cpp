@@ -15,6 +15,7 @@
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
+#include "tautline/formats/recorded_spectra.h"
 
 namespace tautline::formats::npy {
 
@@ -36,6 +37,7 @@ Json series_record(const std::string& path) {
   std::ifstream file(record_name(path), std::ios::binary);
   if (!file) return nullptr;
   Json record = Json::parse(file, nullptr, false);
+  if (record.is_discarded()) (void)record_beside(path);  // says so
   const bool known =
       record.is_object() && record.value("schema", Json()) == kSchema && record["dms"].is_array();
   return known ? record : Json(nullptr);

@@ -38,7 +38,7 @@ std::optional<Header> FrameScanner::read_header(std::uint64_t offset) const {
   if (file_.read(offset, std::span(bytes).first(common_.header_bytes())) < common_.header_bytes())
     return std::nullopt;
   const Header header = decode_header(bytes);
-  if (!same_recording(header, common_)) return std::nullopt;
+  if (!same_layout(header, common_)) return std::nullopt;
   return header;
 }
 
@@ -81,7 +81,7 @@ std::optional<std::uint64_t> FrameScanner::find_header(std::uint64_t from, std::
       std::memcpy(bytes.data(), window.data() + k, needed);
       const std::uint64_t offset = start + k;
       const bool aligned = offset >= boundary && (offset - boundary) % common_.frame_bytes == 0;
-      if (same_recording(decode_header(bytes), common_) && (aligned || confirmed(offset)))
+      if (same_layout(decode_header(bytes), common_) && (aligned || confirmed(offset)))
         return offset;
     }
     start += got - needed + 1;

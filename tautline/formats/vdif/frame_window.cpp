@@ -11,15 +11,17 @@ namespace tautline::formats::vdif {
 
 namespace {
 
-// Of a stream, whose length tells no limit of times: a frame farther ahead than a day, or than so many times the frames
-// so far, is damaged.
-constexpr std::int64_t kLongestGap_s = 86'400, kMostTimesFrames = 16, kLeastOfGap_frames = 8192;
+// A gap of more frames than these, and than so many times the frames so far, needs the frames of a scan behind it.
+constexpr std::int64_t kMostTimesFrames = 16, kLeastOfGap_frames = 8192;
 
 // What the search for a header may read beyond the next one.
 constexpr std::uint64_t kSearchRoom_bytes = std::uint64_t{1} << 20;
 
 // Frames behind one that is ahead, of which most must be, too.
 constexpr std::int64_t kConfirming = 3;
+
+// The same where damage of several frames would cost all those behind them; a scan has the least of them.
+constexpr std::int64_t kConfirmingScan = 16, kLeastOfScan = 8;
 
 }  // namespace
 
@@ -66,10 +68,9 @@ void FrameWindow::start_at(std::int64_t position) {
   std::uint64_t low = 0, high = file_.size() / frame_bytes_;
   while (low + 1 < high) {
     const std::uint64_t middle = low + (high - low) / 2;
-    const auto header = scanner_.header_at(middle * frame_bytes_);
-    if (!header || timeline_.position_of(*header) >= timeline_.limit)
-      return;  // read from the start
-    if (timeline_.position_of(*header) < position - kReorderFrames)
+    const auto there = position_near(scanner_, timeline_, middle, frame_bytes_);
+    if (!there) return;  // read from the start
+    if (*there < position - kReorderFrames)
       low = middle;
     else
       high = middle;
@@ -81,6 +82,7 @@ std::span<const Slot> FrameWindow::get(std::int64_t position, bool as_it_is) {
   for (; position_ < position; ++position_)
     for (std::size_t t = 0; t < timeline_.threads.size(); ++t) slot(position_, t) = {};
   fill();
+  if (waiting_ && position_ > newest_) require_readable(timeline_.position_of(waiting_->header));
   const bool none = !waiting_ && position_ > newest_;
   stalled_ = !ended_ && !waiting_ && !complete() && out_of_room() && (none || !as_it_is);
   if (stalled_ || (none && ended_)) return {};
@@ -97,12 +99,14 @@ void FrameWindow::fill() {
   }
   while (!waiting_ && !ended_ && !complete() && !out_of_room()) {
     auto frame = next_believable();
-    if (!frame)
+    if (!frame) {
       ended_ = !out_of_room();
-    else if (timeline_.position_of(frame->header) >= position_ + kReorderFrames)
+    } else if (timeline_.position_of(frame->header) >= position_ + kReorderFrames) {
       waiting_ = frame;
-    else
+      note_gap(*frame);
+    } else {
       place(*frame);
+    }
   }
 }
 
@@ -149,44 +153,64 @@ bool FrameWindow::still_skipped(const Frame& frame, std::int64_t position) {
   return false;
 }
 
-// Of a stream, in frames.
-std::int64_t FrameWindow::longest_gap(const Frame& frame) const {
-  const auto so_far = static_cast<std::int64_t>(frame.offset / frame_bytes_);
-  return std::min(kLongestGap_s * timeline_.frames_per_second,
-                  std::max(kLeastOfGap_frames, kMostTimesFrames * so_far));
-}
-
-// Whether most of the next frames in the file, which are agrees(number, position), are so; false where there are none.
+// How many of the next frames in the file are agrees(number, position).
 template <class Agrees>
-bool FrameWindow::most_behind(const Frame& frame, const Agrees& agrees) const {
-  std::int64_t found = 0, right = 0;
-  for (std::int64_t k = 1; k <= kConfirming; ++k) {
+FrameWindow::Behind FrameWindow::behind(const Frame& frame, std::int64_t count,
+                                        const Agrees& agrees) const {
+  Behind result;
+  for (std::int64_t k = 1; k <= count; ++k) {
     const std::uint64_t at = frame.offset + static_cast<std::uint64_t>(k) * frame_bytes_;
     if (at + kHeaderBytes > file_.reach()) break;
     const auto header = scanner_.header_at(at);
     if (!header) continue;
-    ++found;
-    right += agrees(k, timeline_.position_of(*header)) ? 1 : 0;
+    ++result.found;
+    result.agree += agrees(k, timeline_.position_of(*header)) ? 1 : 0;
   }
-  return 2 * right > found;
+  return result;
 }
 
-// A frame or two far ahead are damaged headers; a gap is a gap when the next frames confirm it.
+// A few frames far ahead are damaged headers; a gap is a gap when the next frames confirm it.
 bool FrameWindow::believable_jump(const Frame& frame, std::int64_t position) const {
   const std::int64_t expected = std::max(newest_, position_);
   if (position < expected + kReorderFrames) return true;
-  if (file_.in_order() && position > expected + longest_gap(frame)) return false;
-  return most_behind(frame, [&](std::int64_t, std::int64_t following) {
+  const auto near = [&](std::int64_t, std::int64_t following) {
     return following > position - kReorderFrames && following < position + kReorderFrames;
-  });
+  };
+  const auto ahead = [&](std::int64_t, std::int64_t following) {
+    return following > position - kReorderFrames && following < position + kLeastOfGap_frames;
+  };
+  if (!behind(frame, kConfirming, near).most()) return false;
+  const Behind scan = behind(frame, kConfirmingScan, ahead);
+  const auto so_far = static_cast<std::int64_t>(frame.offset / frame_bytes_);
+  if (position <= expected + std::max(kLeastOfGap_frames, kMostTimesFrames * so_far))
+    return scan.most();
+  // Another scan. Of a stream that begins more than a day later the time is damaged; of a file it is an error once these
+  // frames are read.
+  return scan.agree >= kLeastOfScan &&
+         !(file_.in_order() && longer_than_a_day({expected, position}, timeline_));
 }
 
 // Behind a gap the frames go on from there.
 bool FrameWindow::doubtful(const Frame& frame, std::int64_t position) const {
   const auto threads = static_cast<std::int64_t>(timeline_.threads.size());
-  return position > surely_ + 1 && !most_behind(frame, [&](std::int64_t k, std::int64_t following) {
-           return following >= position + k / threads;
-         });
+  const auto onward = [&](std::int64_t k, std::int64_t following) {
+    return following >= position + k / threads;
+  };
+  return position > surely_ + 1 && !behind(frame, kConfirming, onward).most();
+}
+
+// Not where the gap begins: others look at a few samples behind data.
+void FrameWindow::require_readable(std::int64_t next) const {
+  const std::int64_t begin = std::max(newest_ + 1, silent_before_);
+  if (longer_than_a_day({begin, next}, timeline_) &&
+      longer_than_a_day({begin, position_}, timeline_))
+    throw gap_error(file_.path(), {begin, next}, timeline_);
+}
+
+void FrameWindow::note_gap(const Frame& frame) {
+  const Gap gap{std::max(newest_, position_ - 1) + 1, timeline_.position_of(frame.header)};
+  if (timeline_.seconds_to(gap.end - gap.begin) < kNamedGap_s) return;
+  damage_.note(file_.path() + ": " + gap_text(gap, timeline_));
 }
 
 void FrameWindow::place(const Frame& frame) {

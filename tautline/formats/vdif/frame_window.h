@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "tautline/formats/vdif/gaps.h"
 #include "tautline/formats/vdif/timeline.h"
 
 namespace tautline::formats::vdif {
@@ -28,8 +29,8 @@ class FrameWindow {
 
   /// Starts at a position: frames before it are skipped in silence. Only before the first get().
   void start_at(std::int64_t position);
-  /// The slots of a position, one a thread; positions must not go back. Empty at the stream's end, and where it is
-  /// stalled().
+  /// The slots of a position, one a thread; positions must not go back. Throws Error(format) in a gap of more than
+  /// kLongestGap_s, as much behind its begin. Empty at the stream's end, and where it is stalled().
   std::span<const Slot> get(std::int64_t position, bool as_it_is = false);
   /// Whether bytes before needed_from() have to be forgotten before get() goes on; where there are none, it gives a
   /// position `as_it_is`.
@@ -47,9 +48,15 @@ class FrameWindow {
   std::optional<Frame> next_believable();
   bool believable_jump(const Frame& frame, std::int64_t position) const;
   bool doubtful(const Frame& frame, std::int64_t position) const;
+  /// Headers behind a frame, and those that agree with it.
+  struct Behind {
+    std::int64_t found = 0, agree = 0;
+    bool most() const { return 2 * agree > found; }
+  };
   template <class Agrees>
-  bool most_behind(const Frame& frame, const Agrees& agrees) const;
-  std::int64_t longest_gap(const Frame& frame) const;
+  Behind behind(const Frame& frame, std::int64_t count, const Agrees& agrees) const;
+  void require_readable(std::int64_t next) const;
+  void note_gap(const Frame& frame);
   bool still_skipped(const Frame& frame, std::int64_t position);
   void place(const Frame& frame);
   bool same_payload(const Slot& placed, const Frame& frame) const;

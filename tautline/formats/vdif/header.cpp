@@ -2,6 +2,7 @@
 
 #include <erfa.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -34,6 +35,13 @@ int leap_seconds(const core::Instant& instant) {
             &fraction);
   eraDat(year, month, day, 0, &difference_s);
   return static_cast<int>(difference_s);
+}
+
+constexpr std::uint32_t kEpochs = 64;  // of 6 bits
+
+core::Instant start_of_epoch(std::uint32_t epoch) {
+  return core::parse_utc(std::to_string(2000 + epoch / 2) +
+                         (epoch % 2 == 0 ? "-01-01-00:00:00" : "-07-01-00:00:00"));
 }
 
 }  // namespace
@@ -69,16 +77,34 @@ Header decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   return h;
 }
 
+bool same_layout(const Header& a, const Header& b) {
+  return a.legacy == b.legacy && a.version == b.version && a.channels == b.channels &&
+         a.frame_bytes == b.frame_bytes && a.complex == b.complex && a.bits == b.bits;
+}
+
 bool same_recording(const Header& a, const Header& b) {
-  return a.legacy == b.legacy && a.epoch == b.epoch && a.version == b.version &&
-         a.channels == b.channels && a.frame_bytes == b.frame_bytes && a.complex == b.complex &&
-         a.bits == b.bits;
+  return a.epoch == b.epoch && same_layout(a, b);
+}
+
+std::int64_t epoch_start_s(std::uint32_t epoch) {
+  static const std::array<std::int64_t, kEpochs> starts = [] {
+    std::array<std::int64_t, kEpochs> table{};
+    const core::Instant first = start_of_epoch(0);
+    for (std::uint32_t e = 0; e < kEpochs; ++e) {
+      const core::Instant start = start_of_epoch(e);
+      table[e] = start.seconds - first.seconds + leap_seconds(start) - leap_seconds(first);
+    }
+    return table;
+  }();
+  return starts[epoch % kEpochs];
+}
+
+std::int64_t Header::seconds_since_2000() const {
+  return epoch_start_s(epoch) + seconds;
 }
 
 core::Instant Header::second() const {
-  const std::uint32_t year = 2000 + epoch / 2;
-  core::Instant instant = core::parse_utc(std::to_string(year) +
-                                          (epoch % 2 == 0 ? "-01-01-00:00:00" : "-07-01-00:00:00"));
+  core::Instant instant = start_of_epoch(epoch);
   const int at_epoch = leap_seconds(instant);
   instant.seconds += seconds;
   // The count includes leap seconds, which come at the ends of half-years: only writers that keep

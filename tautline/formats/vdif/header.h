@@ -34,6 +34,8 @@ struct Header {
   /// A thread is identified by its station and number.
   std::uint32_t key() const { return station << 10 | thread; }
   core::Instant second() const;
+  /// Seconds since 2000-01-01, leap seconds included: comparable where the epoch changes.
+  std::int64_t seconds_since_2000() const;
 };
 
 /// The little-endian word of this number.
@@ -42,7 +44,12 @@ std::uint32_t word_at(const std::byte* bytes, std::size_t word);
 /// Reads the words; a legacy header needs only the first 16 bytes. Checks nothing.
 Header decode_header(std::span<const std::byte, kHeaderBytes> bytes);
 
+/// Seconds from 2000-01-01 to a reference epoch, leap seconds included.
+std::int64_t epoch_start_s(std::uint32_t epoch);
+
 /// True when both can be frames of one recording: everything that must not change is the same.
+bool same_layout(const Header& a, const Header& b);
+/// The same, of frames that also count from one epoch: those of one scan, unless a half-year ends in it.
 bool same_recording(const Header& a, const Header& b);
 
 /// How complete samples (one of every channel) lie in 32-bit words: whole ones from the low end, or

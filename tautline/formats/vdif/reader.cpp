@@ -13,6 +13,7 @@
 #include "tautline/formats/text.h"
 #include "tautline/formats/vdif/agreed_header.h"
 #include "tautline/formats/vdif/frame_window.h"
+#include "tautline/formats/vdif/gaps.h"
 #include "tautline/formats/vdif/payload.h"
 #include "tautline/formats/vdif/thread_roles.h"
 #include "tautline/formats/vdif/vdif.h"
@@ -75,7 +76,8 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
     if (!other.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + other;
   d.rate_hz = timeline.rate_hz;
   Header origin = header;
-  origin.seconds = static_cast<std::uint32_t>(timeline.origin_second);
+  while (origin.epoch > 0 && epoch_start_s(origin.epoch) > timeline.origin_second) --origin.epoch;
+  origin.seconds = static_cast<std::uint32_t>(timeline.origin_second - epoch_start_s(origin.epoch));
   const std::int64_t samples_per_frame = timeline.rate_hz.numerator / timeline.frames_per_second;
   d.start = core::advance(origin.second(), timeline.origin_frame * samples_per_frame, d.rate_hz);
   d.centre_hz = assumed.centre_hz;
@@ -88,8 +90,7 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
 }
 
 // The band is not in the frames: it is in the record that a `buffer` or a `voltage_record` wrote beside them.
-ReaderOptions with_recorded_band(const std::string& path, ReaderOptions options) {
-  const nlohmann::json record = record_beside(path);
+ReaderOptions with_recorded_band(const nlohmann::json& record, ReaderOptions options) {
   if (!is_of_recording(record)) return options;
   const auto take = [&](const char* name, double& value) {
     const nlohmann::json recorded = record.value(name, nlohmann::json());
@@ -114,8 +115,14 @@ class Reader : public VoltageReader {
     const ThreadRoles roles = roles_of(timeline_.threads, options);
     bands_ = roles.bands;
     description_ = describe(header_, timeline_, roles, options.assumed);
+    if (!file_.in_order())
+      gaps_ = find_gaps(FrameScanner(file_, header_, nullptr), timeline_, frames_before_padding(),
+                        header_.frame_bytes);
     file_.sequential();
   }
+
+  std::size_t frame_samples() const { return frame_samples_; }
+  void note(const std::string& damage) { damage_.note(damage); }
 
   core::RawLayout layout(std::size_t samples) const override {
     return layout_of("APFT", description_, samples);
@@ -173,7 +180,20 @@ class Reader : public VoltageReader {
                               core::counted(timeline_.threads.size(), "thread"),
                               core::counted(end, "sample")));
     }
+    note_gaps(damage);
     return damage;
+  }
+
+  void require_readable(std::uint64_t first_sample, std::uint64_t samples) const override {
+    const auto sample = [&](std::int64_t position) {
+      return static_cast<std::uint64_t>(position) * frame_samples_;
+    };
+    for (const Gap& gap : gaps_) {
+      const std::uint64_t begin = std::max(sample(gap.begin), first_sample);
+      const Gap read{static_cast<std::int64_t>(begin / frame_samples_), gap.end};
+      if (first_sample + samples > sample(gap.end) && longer_than_a_day(read, timeline_))
+        throw gap_error(file_.path(), gap, timeline_);
+    }
   }
 
   void seek(std::uint64_t first_sample) override {
@@ -227,15 +247,33 @@ class Reader : public VoltageReader {
         static_cast<std::size_t>(std::min<std::uint64_t>(left, header_.payload_bytes())));
   }
 
+  void note_gaps(Damage& damage) const {
+    constexpr std::size_t kNamed = 8;
+    for (std::size_t k = 0; k < std::min(kNamed, gaps_.size()); ++k)
+      damage.note(file_.path() + ": " + gap_text(gaps_[k], timeline_));
+    if (gaps_.size() > kNamed)
+      damage.note(file_.path() + ": " + core::counted(gaps_.size() - kNamed, "more gap"));
+  }
+
   // The time of the last frames of the file, if they are at the places of whole frames; else 0.
   std::uint64_t end_of_last_frames() const {
-    const std::uint64_t frames = frames_before_padding(), looked_at = 2 * timeline_.threads.size();
-    std::uint64_t end = 0;
+    constexpr std::uint64_t kFewest = 9;
+    const std::uint64_t frames = frames_before_padding(),
+                        looked_at = std::max<std::uint64_t>(kFewest, 2 * timeline_.threads.size());
+    std::vector<std::pair<std::int64_t, std::size_t>> last;  // position and samples
     for (std::uint64_t k = frames > looked_at ? frames - looked_at : 0; k <= frames; ++k) {
       std::int64_t position = 0;
       if (const std::size_t samples = samples_at(k * header_.frame_bytes, &position); samples > 0)
-        end = std::max(end, static_cast<std::uint64_t>(position) * frame_samples_ + samples);
+        last.emplace_back(position, samples);
     }
+    if (last.empty()) return 0;
+    std::ranges::sort(last);
+    // Times far behind those of most are damage.
+    const std::int64_t most = last[last.size() / 2].first + kReorderFrames;
+    std::uint64_t end = 0;
+    for (const auto& [position, samples] : last)
+      if (position < most)
+        end = std::max(end, static_cast<std::uint64_t>(position) * frame_samples_ + samples);
     return end;
   }
 
@@ -346,6 +384,7 @@ class Reader : public VoltageReader {
   std::size_t frame_samples_;
   Timeline timeline_;
   FrameWindow window_;
+  std::vector<Gap> gaps_;  ///< of a file
   std::size_t pieces_;
   std::size_t bands_ = 1;      ///< threads of one input
   std::uint64_t missing_ = 0;  ///< frames
@@ -376,7 +415,14 @@ std::unique_ptr<VoltageReader> open(InputFile file, const ReaderOptions& options
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {
-  return open(InputFile(path), with_recorded_band(path, options));
+  const nlohmann::json record = record_beside(path);
+  auto reader = std::make_unique<Reader>(InputFile(path), with_recorded_band(record, options));
+  const std::string other =
+      other_file_text(record, path, reader->total_samples(), reader->frame_samples());
+  if (other.empty()) return reader;
+  reader = std::make_unique<Reader>(InputFile(path), options);
+  reader->note(other);
+  return reader;
 }
 
 }  // namespace tautline::formats::vdif

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <set>
@@ -15,10 +16,6 @@ namespace {
 
 // Enough to meet every thread of a recording and to see which frame comes first.
 constexpr std::size_t kFramesToKnowThreads = 4096;
-
-/// Positions may be at most this many times the number of frames in the file: where more were missing, the headers are
-/// taken for damaged, so that the work stays in proportion to the file.
-constexpr std::int64_t kMaxTimesLonger = 16;
 
 constexpr std::int64_t kMaxFramesPerSecond = std::int64_t{1} << 24;
 
@@ -33,7 +30,7 @@ std::vector<Header> first_headers(const InputFile& file, const Header& common) {
   return headers;
 }
 
-using Time = std::pair<std::uint32_t, std::uint32_t>;  // second and frame number
+using Time = std::pair<std::int64_t, std::uint32_t>;  // second and frame number
 
 // Whether a thread with few frames exists: a frame whose thread number is damaged lies where a frame of a thread in
 // `sure` is missing.
@@ -53,8 +50,8 @@ std::vector<std::uint32_t> find_threads(const InputFile& file, const std::vector
   std::size_t most = 0;
   for (const Header& h : headers) {
     auto& times = of_thread[h.key()];
-    times.emplace(h.seconds, h.frame);
-    all.emplace(h.seconds, h.frame);
+    times.emplace(h.seconds_since_2000(), h.frame);
+    all.emplace(h.seconds_since_2000(), h.frame);
     most = std::max(most, times.size());
   }
   if (2 * most < all.size())
@@ -110,7 +107,7 @@ struct FrameNumbers {
   std::size_t frames = 0, beyond = 0;  ///< beyond: of a number that a rate does not have
 
   void add(const Header& header, std::int64_t frames_per_second) {
-    seconds[header.seconds].add(header.frame);
+    seconds[header.seconds_since_2000()].add(header.frame);
     ++frames;
     beyond += header.frame >= frames_per_second ? 1 : 0;
   }
@@ -177,8 +174,9 @@ class EndsOfSeconds {
       if (k >= kFewestSeconds && found.certain()) break;
       const auto header = header_of(at);
       if (!header) return std::nullopt;
-      at = end_of(header->seconds, at);
-      if (!look_around(at, header->seconds, frames_per_second, found)) return std::nullopt;
+      at = end_of(header->seconds_since_2000(), at);
+      if (!look_around(at, header->seconds_since_2000(), frames_per_second, found))
+        return std::nullopt;
     }
     return found;
   }
@@ -193,7 +191,7 @@ class EndsOfSeconds {
   std::uint64_t end_of(std::int64_t second, std::uint64_t from) const {
     const auto inside = [&](std::uint64_t frame) {
       const auto header = header_of(frame);
-      return header && header->seconds == second;
+      return header && header->seconds_since_2000() == second;
     };
     std::uint64_t low = from, step = 1;
     while (low + step < frames_ && inside(low + step)) {
@@ -217,8 +215,8 @@ class EndsOfSeconds {
       const auto header = header_of(k);
       if (!header) continue;
       found.add(*header, frames_per_second);
-      before += header->seconds == second ? 1 : 0;
-      after += header->seconds == second + 1 ? 1 : 0;
+      before += header->seconds_since_2000() == second ? 1 : 0;
+      after += header->seconds_since_2000() == second + 1 ? 1 : 0;
     }
     return 4 * before > 3 * (frame - low) && 4 * after >= 3 * (high - frame);
   }
@@ -235,7 +233,7 @@ FrameNumbers look_at_numbers(const InputFile& file, const Header& common,
   FrameNumbers found;
   std::size_t enough = 0;  // frames still to look at, once counting down
   while (const auto frame = scanner.next()) {
-    const std::int64_t second = frame->header.seconds;
+    const std::int64_t second = frame->header.seconds_since_2000();
     found.add(frame->header, frames_per_second);
     // Two seconds that have ended and agree are enough, when late frames have had time to come.
     if (enough > 0 && --enough == 0 && (found.certain() || found.seconds.size() > kMostSeconds))
@@ -335,18 +333,51 @@ std::vector<std::int64_t>::const_iterator first_of_many(
   }
 }
 
+// Which frames have neighbours in the file of nearly the same time, as those of a scan have: damaged times stand alone.
+std::vector<bool> beside_neighbours(const std::vector<std::int64_t>& positions) {
+  constexpr std::size_t kNeighbours = 16;
+  const std::size_t count = std::min(positions.size(), kNeighbours + 1);
+  std::vector<bool> beside(positions.size());
+  for (std::size_t k = 0; k < positions.size(); ++k) {
+    const std::size_t first = std::min(k - std::min(k, kNeighbours / 2), positions.size() - count);
+    std::size_t near = 0;
+    for (std::size_t n = first; n < first + count; ++n)
+      near += n != k && std::abs(positions[n] - positions[k]) < kReorderFrames ? 1 : 0;
+    beside[k] = 2 * near > count - 1;
+  }
+  return beside;
+}
+
+// The times of the first scan, and of those behind it, in ascending order.
+std::vector<std::int64_t> times_of_scans(const std::vector<std::int64_t>& positions) {
+  const std::vector<bool> beside = beside_neighbours(positions);
+  const auto first = std::find(beside.begin(), beside.end(), true);
+  std::vector<std::int64_t> sorted;
+  if (first != beside.end()) {
+    const std::int64_t from =
+        positions[static_cast<std::size_t>(first - beside.begin())] - kReorderFrames;
+    for (std::size_t k = 0; k < positions.size(); ++k)
+      if (beside[k] && positions[k] >= from) sorted.push_back(positions[k]);
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }
+  // No neighbours agree: times far from the middle one are damage.
+  sorted = positions;
+  std::sort(sorted.begin(), sorted.end());
+  const std::int64_t least =
+      sorted[sorted.size() / 2] - static_cast<std::int64_t>(positions.size()) - kReorderFrames;
+  sorted.erase(sorted.begin(), std::lower_bound(sorted.begin(), sorted.end(), least));
+  return sorted;
+}
+
 // Position 0: the earliest of the first frames, leaving out times that stand alone.
 void find_origin(const std::vector<Header>& headers, Timeline& timeline) {
   std::vector<std::int64_t> positions;
   for (const Header& h : headers)
     if (h.frame < timeline.frames_per_second) positions.push_back(timeline.position_of(h));
   if (positions.empty()) return;
-  auto sorted = positions;
-  std::sort(sorted.begin(), sorted.end());
-  const std::int64_t middle = sorted[sorted.size() / 2];
-  const std::int64_t reach = static_cast<std::int64_t>(headers.size()) + kReorderFrames;
-  const auto earliest =
-      first_of_many(sorted, std::lower_bound(sorted.cbegin(), sorted.cend(), middle - reach));
+  const std::vector<std::int64_t> sorted = times_of_scans(positions);
+  const auto earliest = first_of_many(sorted, sorted.begin());
   const std::int64_t absolute =
       *earliest + timeline.origin_second * timeline.frames_per_second + timeline.origin_frame;
   timeline.origin_second = absolute / timeline.frames_per_second;
@@ -393,8 +424,7 @@ Timeline find_timeline(const InputFile& file, const Header& common,
   }
   timeline.threads = find_threads(file, headers);
   find_origin(headers, timeline);
-  timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +
-                   kMaxTimesLonger * static_cast<std::int64_t>(file.size() / common.frame_bytes);
+  timeline.limit = (std::int64_t{1} << 62) / samples;
   return timeline;
 }
 

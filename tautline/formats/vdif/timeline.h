@@ -20,14 +20,18 @@ struct Timeline {
   std::vector<std::uint32_t> threads;  ///< keys in ascending order: the inputs
   core::Rational rate_hz;              ///< of samples
   std::int64_t frames_per_second = 1;
-  std::int64_t origin_second = 0, origin_frame = 0;  ///< of position 0
-  std::int64_t limit = 0;  ///< positions at and beyond this one are taken for damage
+  std::int64_t origin_second = 0, origin_frame = 0;  ///< of position 0; the second since 2000
+  std::int64_t limit = 0;  ///< positions at and beyond this one have no number of a sample
   /// A remark: the rate that frame numbers tell, where it is below the one that was given.
   std::string other_rate;
 
   std::optional<std::size_t> input_of(const Header& header) const;
+  double seconds_to(std::int64_t position) const {
+    return static_cast<double>(position) / static_cast<double>(frames_per_second);
+  }
   std::int64_t position_of(const Header& header) const {
-    return (header.seconds - origin_second) * frames_per_second + header.frame - origin_frame;
+    return (header.seconds_since_2000() - origin_second) * frames_per_second + header.frame -
+           origin_frame;
   }
 };
 

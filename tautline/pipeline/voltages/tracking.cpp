@@ -86,6 +86,7 @@ formats::ArrayLayout array_for(const std::string& array_path,
                          : formats::read_array_layout(array_path);
   formats::assume_polarisations(array, description.polarisations);
   formats::require_inputs(array, description.inputs());
+  formats::require_antennas(array, description.antennas, description.polarisations);
   return array;
 }
 

@@ -10,6 +10,8 @@
 #include "tautline/core/error.h"
 #include "tautline/core/threads.h"
 #include "tautline/engine/block_pool.h"
+#include "tautline/formats/recorded_spectra.h"
+#include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/time_reading.h"
 #include "tautline/pipeline/voltages/clipped_text.h"
 #include "tautline/pipeline/voltages/data_warnings.h"
@@ -151,8 +153,14 @@ void VoltageSourceNode::look_at_files() {
   }
   std::set<std::size_t> edges;
   for (const std::string& file : config_.files) {
-    auto recorded = formats::recorded_spectra(formats::record_beside(file), file,
-                                              description.channels, description.inputs());
+    nlohmann::json record = formats::record_beside(file);
+    if (formats::is_of_channelize(record) &&
+        !formats::other_file_text(
+             record, file, formats::open_voltages(file, config_.options.reader)->total_samples())
+             .empty())
+      record = nullptr;
+    auto recorded =
+        formats::recorded_spectra(record, file, description.channels, description.inputs());
     edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
     unchanging_ += recorded.unchanging;
     clipped_before_ += recorded.clipped;

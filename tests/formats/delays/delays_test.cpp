@@ -9,6 +9,7 @@
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/delays/direction_track.h"
 #include "tautline/formats/delays/track.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::formats::delays {
 namespace {
@@ -145,6 +146,33 @@ TEST(Delays, WritesWhatItReads) {
   EXPECT_EQ(again.position->ra_deg, 187.3);
   EXPECT_EQ(again.valid_until, table.valid_until);
   EXPECT_EQ(again.inputs, table.inputs);
+}
+
+// The numbers of antennas are the same in many arrays.
+TEST(Delays, OfAnotherArrayAreRefused) {
+  ArrayLayout array = array_of_two();
+  array.name = "here \"1\"\n";
+  array.antennas[0].name = "east";
+  array.antennas[1].name = "west";
+  const std::string text = to_toml(
+      track(array, "P", {187.3, -30.1}, core::parse_utc("2024-03-20T12:00:00"), 100), array);
+  EXPECT_EQ(parse_delays(text, "d.toml", array).inputs.size(), 4u);
+  const auto expect_refused = [&](const ArrayLayout& other, const std::string& words) {
+    const std::string what = tests::error_of([&] { parse_delays(text, "d.toml", other); }).what();
+    EXPECT_NE(what.find(words), std::string::npos) << words << " in " << what;
+    EXPECT_NE(what.find("made for another array: make them for this one"), std::string::npos)
+        << what;
+  };
+  ArrayLayout renamed = array;
+  renamed.name = "there";
+  expect_refused(renamed, "expected there, as in the array file");
+  ArrayLayout moved = array;
+  moved.antennas[1].name = "north";
+  expect_refused(moved, "west, expected north, as in the array file");
+  // Without an array file nothing is known of names.
+  moved.positions_known = renamed.positions_known = false;
+  EXPECT_EQ(parse_delays(text, "d.toml", moved).inputs.size(), 4u);
+  EXPECT_EQ(parse_delays(text, "d.toml", renamed).inputs.size(), 4u);
 }
 
 TEST(Delays, NamesWhatIsWrong) {

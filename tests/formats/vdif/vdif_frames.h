@@ -131,22 +131,29 @@ class Recording {
   // Everything that the stream has must be right, and just the frames in `lost` missing.
   void expect(const Stream& stream, const std::vector<std::size_t>& lost = {},
               std::size_t first_sample = 0) const {
-    const std::size_t channels = std::size_t{1} << spec_.log2_channels;
     ASSERT_EQ(stream.samples(), total() - first_sample);
+    expect_values(stream, lost, first_sample);
+  }
+
+  // The same of a recording that begins at a sample of the stream, which goes on behind it.
+  void expect_values(const Stream& stream, const std::vector<std::size_t>& lost,
+                     std::size_t first_sample, std::size_t begin = 0) const {
+    const std::size_t channels = std::size_t{1} << spec_.log2_channels;
     for (std::size_t k = 0; k < frames_.size(); ++k) {
       const bool missing = std::find(lost.begin(), lost.end(), k) != lost.end();
       const auto codes = codes_of(payloads_[k], spec_);
       for (std::size_t s = 0; s < samples_per_frame_; ++s) {
         const std::size_t t = k / threads_ * samples_per_frame_ + s;
         if (t < first_sample) continue;
-        ASSERT_EQ(stream.valid(k % threads_, t - first_sample), !missing) << "frame " << k;
+        const std::size_t at = begin + t - first_sample;
+        ASSERT_EQ(stream.valid(k % threads_, at), !missing) << "frame " << k;
         if (missing) continue;
         for (std::size_t c = 0; c < channels; ++c) {
           const std::complex<double> want =
               spec_.complex ? std::complex<double>(level(codes[s][2 * c], spec_.bits),
                                                    level(codes[s][2 * c + 1], spec_.bits))
                             : std::complex<double>(level(codes[s][c], spec_.bits), 0);
-          ASSERT_EQ(stream.at(c, k % threads_, t - first_sample), want)
+          ASSERT_EQ(stream.at(c, k % threads_, at), want)
               << "frame " << k << " sample " << s << " channel " << c;
         }
       }
