@@ -43,13 +43,6 @@ std::size_t count_equal_as(const std::byte* a, const std::byte* b, std::size_t c
   return sum;
 }
 
-std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
-                        std::size_t count) {
-  if (value_bytes == 1) return count_equal_as<std::uint8_t>(a, b, count);
-  if (value_bytes == 2) return count_equal_as<std::uint16_t>(a, b, count);
-  return count_equal_as<std::uint32_t>(a, b, count);
-}
-
 }  // namespace
 
 std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
@@ -57,6 +50,13 @@ std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value
   if (value_bytes == 1) return keep_equal_as<std::uint8_t>(a, b, flags);
   if (value_bytes == 2) return keep_equal_as<std::uint16_t>(a, b, flags);
   return keep_equal_as<std::uint32_t>(a, b, flags);
+}
+
+std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                        std::size_t count) {
+  if (value_bytes == 1) return count_equal_as<std::uint8_t>(a, b, count);
+  if (value_bytes == 2) return count_equal_as<std::uint16_t>(a, b, count);
+  return count_equal_as<std::uint32_t>(a, b, count);
 }
 
 std::size_t next_set(std::span<const std::uint8_t> flags, std::size_t c) {

@@ -29,6 +29,10 @@ struct SpectraInTwoPlaces {
 std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
                        std::span<std::uint8_t> flags);
 
+/// How many of `count` values of two spectra are equal.
+std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                        std::size_t count);
+
 /// Whether a channel's value is less than another one, or not finite where that is.
 template <class Value>
 bool falls_from(Value other, Value value) {
