@@ -45,7 +45,7 @@ template <class Config>
 std::string other_text(const core::Field<Config>& field) {
   if (field.kind == FieldKind::text || field.kind == FieldKind::list) return "";
   std::vector<std::string> texts = field.names;
-  texts.insert(texts.end(), {"true", "false", "16", "8", "0.5", "2"});
+  texts.insert(texts.end(), {"true", "false", "16", "8", "0.5", "2", "4150"});
   for (const std::string& text : texts) try {
       Config config;
       field.set(config, text);
