@@ -129,17 +129,11 @@ void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first,
   const bool zeros = windows && each_channel_ && zeros_.used();
   marks.zeros.assign(zeros ? count : 0, 0);
   const auto mark_piece = [&](std::size_t, std::size_t begin, std::size_t end) {
-    std::size_t window = wide ? wide_.next_window(begin, range_.first + first) : count;
     for (std::size_t t = begin; t < end; ++t) {
       if (t > 0 && equal_spectra(spectra.at(t - 1), spectra.at(t), sample_bytes_))
         marks.same[t] = 1;
       if (!lost_.empty() && is_lost(spectra.at(t))) marks.lost[t] = 1;
-      if (zeros && (range_.first + first + t) % ZeroStops::kEvery == 0 &&
-          zeros_.may_stop_at(spectra.at(t)))
-        marks.zeros[t] = 1;
-      if (t != window) continue;
-      window += wide_.every();
-      if (t + wide_.repeats() < count && wide_.may_stop_at(spectra, t)) marks.wide[t] = 1;
+      if ((range_.first + first + t) % ZeroStops::kEvery == 0) mark_windows(spectra, t, marks);
     }
   };
   core::in_pieces(count, block.size() / kLeastBytes, mark_piece);

@@ -79,6 +79,7 @@ class EmptyStretches {
   };
   void mark(std::span<const std::byte> spectra, std::uint64_t first, bool windows,
             Marks& marks) const;
+  void mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t, Marks& marks) const;
   bool is_lost(const std::byte* spectrum) const;
   bool lost_beside(const std::byte* before, const std::byte* behind) const;
   std::optional<core::ConstantRun> next_run(const Marks& marks, std::size_t from,

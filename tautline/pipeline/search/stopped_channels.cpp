@@ -60,6 +60,20 @@ class EmptyStretches::WithBeside {
   std::size_t there_before_ = 0, there_behind_ = 0;
 };
 
+// Of wide_ and of zeros_, if these are marked: both begin at the same positions.
+void EmptyStretches::mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t,
+                                  Marks& marks) const {
+  const bool zeros = !marks.zeros.empty();
+  if (marks.wide.empty() || t + wide_.repeats() >= spectra.count) {
+    if (zeros && zeros_.may_stop_at(spectra.at(t))) marks.zeros[t] = 1;
+    return;
+  }
+  std::size_t zero = 0;
+  if (zeros ? wide_.may_stop_at(spectra, t, zeros_.zero(), zero) : wide_.may_stop_at(spectra, t))
+    marks.wide[t] = 1;
+  if (zeros && zero >= zeros_.channels()) marks.zeros[t] = 1;
+}
+
 // Whether channels may stop in the window of wide_ that begins at spectrum k of a piece at position `first`.
 bool EmptyStretches::may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t first,
                               std::size_t k) const {

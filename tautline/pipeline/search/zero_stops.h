@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/empty_rule.h"
 
 namespace tautline::pipeline {
 
@@ -18,7 +19,7 @@ namespace tautline::pipeline {
 /// or more hold such a window.
 class ZeroStops {
  public:
-  static constexpr std::size_t kEvery = 4;
+  static constexpr std::size_t kEvery = kWideEvery;
   /// Spectra before and behind a window's first one that stop_at() looks at.
   static constexpr std::size_t kBefore = 16, kBehind = 18;
   /// Spectra by their distance from the first of a piece; null where there is none.
@@ -32,6 +33,9 @@ class ZeroStops {
   bool used() const { return channels_ > 0; }
   /// The first window that begins at spectrum k or later of spectra from `position` on.
   std::size_t next_window(std::size_t k, std::uint64_t position) const;
+  /// Channels that must be zero in a window, and zero.
+  std::size_t channels() const { return channels_; }
+  const std::byte* zero() const { return zeros_.data(); }
   /// A quick test of a window's first spectrum: false where stop_at() would be false, which is nearly always.
   bool may_stop_at(const std::byte* spectrum) const;
   /// Whether channels are zero in the window that begins at spectrum t.
@@ -43,7 +47,7 @@ class ZeroStops {
   void learn(const std::byte* spectrum, std::uint64_t position);
 
  private:
-  static constexpr std::uint64_t kLearnt = 4096, kLearnEvery = 64;
+  static constexpr std::uint64_t kLearnt = 4096, kLearnEvery = 128;
 
   std::size_t zeros_in(const std::byte* spectrum, std::vector<std::uint8_t>& flags) const;
 
