@@ -8,6 +8,9 @@ namespace tautline::core {
 
 /// s MHz^2 per pc cm^-3: e^2 / (2 pi m_e c) with 1 pc = 3.0857e18 cm. PRESTO and TEMPO use 1 / 2.41e-4.
 inline constexpr double kDispersionConstant = 4148.808;
+/// What a constant that a user gives lies between: that of another unit (4.148808e15 with Hz, 4.148808e-3 with GHz) does
+/// not.
+inline constexpr double kLeastDispersionConstant = 4100, kGreatestDispersionConstant = 4200;
 
 /// Delay in seconds at `frequency_mhz` relative to `reference_mhz`, of a dispersion measure in pc
 /// cm^-3.

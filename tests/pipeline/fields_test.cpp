@@ -45,7 +45,7 @@ template <class Config>
 std::string other_text(const core::Field<Config>& field) {
   if (field.kind == FieldKind::text || field.kind == FieldKind::list) return "";
   std::vector<std::string> texts = field.names;
-  texts.insert(texts.end(), {"true", "false", "16", "8", "0.5", "2"});
+  texts.insert(texts.end(), {"true", "false", "16", "8", "0.5", "2", "4150"});
   for (const std::string& text : texts) try {
       Config config;
       field.set(config, text);
@@ -133,6 +133,12 @@ TEST(Fields, TextsThatStandForSeveralMembers) {
   EXPECT_EQ(search.ignored_channels, (std::vector<std::size_t>{0, 1, 2, 34}));
   core::set(search, "dm_constant", "presto");
   EXPECT_EQ(search.dm_constant, 1 / 2.41e-4);
+  // Those of frequencies in Hz, in GHz, and its inverse.
+  for (const char* other : {"4.148808e15", "4.148808e-3", "2.41e-4"}) {
+    const core::Error error = tests::error_of([&] { core::set(search, "dm_constant", other); });
+    EXPECT_EQ(error.limit(), "4100 to 4200 s MHz^2 per pc cm^-3, or presto") << error.what();
+  }
+  core::set(search, "dm_constant", "4150");
 
   pipeline::AutocorrelateConfig counts;
   core::set(counts, "sensors.shape", "4x6");

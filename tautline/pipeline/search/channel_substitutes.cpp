@@ -40,6 +40,7 @@ ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& des
       channel_repeats_(empty_repeats_of_channel(description)),
       together_{Together{{description, left_out, common_rule(description, left_out.size())}, {}},
                 Together{{description, left_out, wide_rule(description, left_out.size())}, {}}},
+      zeros_(description, left_out),
       lost_(lost_spectrum(description, channels_counting(description, left_out.size()))),
       means_(description.sample_bytes()),
       valued_(description.channels, 0),
@@ -82,12 +83,38 @@ void ChannelSubstitutes::take(std::span<const std::byte> spectra, std::uint64_t 
          k += rule.every())
       if (rule.stop_at(all, k)) windows.push_back(k);
   }
+  find_zeros(spectra, position);
+  if (times_ == MissingTimes::noise) find_unusual(spectra);
   columns_.resize(kColumn * sample_bytes);
   formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
     using Sample = std::remove_pointer_t<decltype(columns)>;
     transpose(reinterpret_cast<const Sample*>(spectra.data()), samples_, description_.channels,
               columns);
   });
+}
+
+void ChannelSubstitutes::find_zeros(std::span<const std::byte> spectra, std::uint64_t position) {
+  zero_windows_.clear();
+  if (!zeros_.used()) return;
+  const std::size_t bytes = description_.sample_bytes();
+  const ZeroStops::Spectra at = [&](std::ptrdiff_t t) {
+    const bool there = t >= 0 && static_cast<std::size_t>(t) < samples_;
+    return there ? spectra.data() + static_cast<std::size_t>(t) * bytes : nullptr;
+  };
+  for (std::size_t k = zeros_.next_window(0, position); k < samples_; k += ZeroStops::kEvery)
+    if (zeros_.may_stop_at(spectra.data() + k * bytes) &&
+        zeros_.stop_at(at, static_cast<std::ptrdiff_t>(k)))
+      zero_windows_.push_back(k);
+}
+
+// Whether equal samples of a channel are zeros in which others are zero, too.
+template <class Sample>
+bool ChannelSubstitutes::holds_zeros(Sample value, std::size_t from, std::size_t end) const {
+  if (zero_windows_.empty() || end - from < 2) return false;
+  if (value != static_cast<Sample>(std::is_floating_point_v<Sample> ? 0 : description_.zero_level))
+    return false;
+  const auto window = std::ranges::lower_bound(zero_windows_, from);
+  return window != zero_windows_.end() && *window + 1 < end;
 }
 
 // Whether other channels do not change either in equal samples of one.
@@ -106,25 +133,57 @@ auto ChannelSubstitutes::with_column(std::size_t channel, const Call& call) {
   });
 }
 
+// Sums over channels that are more than 5 robust standard deviations from their median.
+void ChannelSubstitutes::find_unusual(std::span<const std::byte> spectra) {
+  constexpr double kMost = 5 * 1.4826;
+  std::vector<double> sums(samples_, 0);
+  formats::with_samples(description_.delivered, spectra.data(), [&](const auto* samples) {
+    for (double& sum : sums) {
+      for (std::size_t c = 0; c < description_.channels; ++c) {
+        const auto value = static_cast<double>(samples[c]);
+        sum += std::isfinite(value) ? value : 0;
+      }
+      samples += description_.channels;
+    }
+  });
+  unusual_.assign(samples_, 0);
+  if (samples_ == 0) return;
+  std::vector<double> sorted = sums;
+  const auto median = [&] {
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return *middle;
+  };
+  const double centre = median();
+  for (double& sum : sorted) sum = std::fabs(sum - centre);
+  const double most = kMost * median();
+  for (std::size_t t = 0; t < samples_; ++t)
+    unusual_[t] = most > 0 && std::fabs(sums[t] - centre) > most ? 1 : 0;
+}
+
 // Of a channel of the piece, but for those that hold nothing.
 template <class Sample>
-std::vector<Sample> ChannelSubstitutes::samples_of(const Sample* column) const {
+ChannelSubstitutes::Kept<Sample> ChannelSubstitutes::samples_of(const Sample* column) const {
   std::size_t common = channel_repeats_;
   for (const Together& one : together_)
     if (one.rule.repeats() > 0) common = std::min(common, one.rule.repeats());
-  std::vector<Sample> kept(samples_);
+  Kept<Sample> kept{std::vector<Sample>(samples_), std::vector<std::uint16_t>(samples_)};
   std::size_t count = 0;
   for (std::size_t t = 0, end = 0; t < samples_; t = end) {
     for (end = t + 1; end < samples_ && empty_[end] == empty_[t] && column[end] == column[t];)
       ++end;
     const bool edge = t == 0 || end == samples_;
-    if (edge || empty_[t] != 0) continue;
+    if (edge || empty_[t] != 0 || holds_zeros(column[t], t, end)) continue;
     if (end - t > common && (end - t > channel_repeats_ || holds_window(t, end))) continue;
     if constexpr (std::is_floating_point_v<Sample>)
       if (!std::isfinite(column[t])) continue;
-    for (std::size_t k = t; k < end; ++k) kept[count++] = column[t];
+    for (std::size_t k = t; k < end; ++k, ++count) {
+      kept.samples[count] = column[t];
+      kept.times[count] = static_cast<std::uint16_t>(k);
+    }
   }
-  kept.resize(count);
+  kept.samples.resize(count);
+  kept.times.resize(count);
   return kept;
 }
 
@@ -141,7 +200,8 @@ void ChannelSubstitutes::repeat_value(const Sample* column, std::size_t channel)
 template <class Sample>
 void ChannelSubstitutes::measure_as(const Sample* column, std::size_t channel) {
   using Sum = std::conditional_t<std::is_floating_point_v<Sample>, double, std::uint64_t>;
-  const std::vector<Sample> kept = samples_of(column);
+  const Kept<Sample> all = samples_of(column);
+  const std::vector<Sample>& kept = all.samples;
   if (kept.empty()) return repeat_value(column, channel);
   if (kEnough * kept.size() < samples_ && kept.size() <= counts_[channel]) return;
   counts_[channel] = kept.size();
@@ -153,9 +213,25 @@ void ChannelSubstitutes::measure_as(const Sample* column, std::size_t channel) {
     to = static_cast<float>(mean);
   else
     to = static_cast<Sample>(std::lround(mean));
-  if (times_ == MissingTimes::mean) return;
-  const auto* bytes = reinterpret_cast<const std::byte*>(kept.data());
-  drawn_from_[channel].assign(bytes, bytes + kept.size() * sizeof(Sample));
+  if (times_ == MissingTimes::noise) keep_to_draw(all, channel);
+}
+
+// At their times; times that are left out have the kept samples again, one after the other.
+template <class Sample>
+void ChannelSubstitutes::keep_to_draw(const Kept<Sample>& kept, std::size_t channel) {
+  std::vector<std::uint8_t> given(samples_, 0);
+  std::vector<Sample> usual, drawn(samples_);
+  for (std::size_t k = 0; k < kept.samples.size(); ++k) {
+    if (unusual_[kept.times[k]] != 0) continue;
+    usual.push_back(kept.samples[k]);
+    drawn[kept.times[k]] = kept.samples[k];
+    given[kept.times[k]] = 1;
+  }
+  if (usual.empty()) usual = kept.samples;
+  for (std::size_t t = 0, next = 0; t < samples_; ++t)
+    if (given[t] == 0) drawn[t] = usual[next++ % usual.size()];
+  const auto* bytes = reinterpret_cast<const std::byte*>(drawn.data());
+  drawn_from_[channel].assign(bytes, bytes + drawn.size() * sizeof(Sample));
 }
 
 bool ChannelSubstitutes::measure(std::size_t channel) {
@@ -167,7 +243,8 @@ bool ChannelSubstitutes::measure(std::size_t channel) {
 }
 
 bool ChannelSubstitutes::has_samples(std::size_t channel) {
-  return with_column(channel, [&](const auto* column) { return !samples_of(column).empty(); });
+  return with_column(channel,
+                     [&](const auto* column) { return !samples_of(column).samples.empty(); });
 }
 
 void ChannelSubstitutes::forget(std::size_t channel) {
@@ -195,10 +272,10 @@ void ChannelSubstitutes::draw(std::byte* spectra, std::size_t channel, std::size
   formats::with_samples(description_.delivered, spectra, [&](auto* samples) {
     using Sample = std::remove_pointer_t<decltype(samples)>;
     const auto* kept = reinterpret_cast<const Sample*>(drawn_from_[channel].data());
-    const std::size_t count = counts_[channel];
+    const std::size_t count = drawn_from_[channel].size() / sizeof(Sample);
     const Sample mean = reinterpret_cast<const Sample*>(means_.data())[channel];
     for (std::size_t t = from; t < to; ++t) {
-      const std::uint64_t bits = core::random_bits((position + t) * channels + channel) >> 32;
+      const std::uint64_t bits = core::random_bits(position + t) >> 32;
       samples[t * channels + channel] = count > 0 ? kept[bits * count >> 32] : mean;
     }
   });

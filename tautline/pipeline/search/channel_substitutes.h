@@ -10,6 +10,7 @@
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/search/common_stops.h"
+#include "tautline/pipeline/search/zero_stops.h"
 
 namespace tautline::pipeline {
 
@@ -26,7 +27,9 @@ inline constexpr std::size_t kShareWithMeans = 16;
 inline constexpr std::uint64_t kMeanSamples = 4096;
 
 /// The mean of each channel over a piece of a filterbank, and noise that is drawn from the channel's samples in the
-/// piece: it has their mean and their distribution in any number of bits. Samples that are not finite take no part, nor
+/// piece: it has their mean and their distribution in any number of bits. At one time the samples of all channels that
+/// were measured in one piece are drawn from one spectrum, so that the noise that channels have in common stays; none is
+/// drawn from spectra that stand out, as impulses do. Samples that are not finite take no part, nor
 /// do those that hold nothing (docs/design/empty.md), nor equal ones at the piece's edges, which may be the end of a
 /// stretch that holds nothing.
 class ChannelSubstitutes {
@@ -61,15 +64,26 @@ class ChannelSubstitutes {
 
   /// One spectrum as the reader delivers them, rounded for integers; 0 before measure().
   const std::vector<std::byte>& means() const { return means_; }
-  /// Draws a channel's samples at times [from, to) of `spectra`. They depend on the channel and the time alone:
+  /// Draws a channel's samples at times [from, to) of `spectra`. Which they are depends on the time alone:
   /// `position` is that of time 0. With MissingTimes::noise.
   void draw(std::byte* spectra, std::size_t channel, std::size_t from, std::size_t to,
             std::uint64_t position) const;
 
  private:
   bool holds_window(std::size_t from, std::size_t end) const;
+  void find_zeros(std::span<const std::byte> spectra, std::uint64_t position);
   template <class Sample>
-  std::vector<Sample> samples_of(const Sample* column) const;
+  bool holds_zeros(Sample value, std::size_t from, std::size_t end) const;
+  void find_unusual(std::span<const std::byte> spectra);
+  template <class Sample>
+  struct Kept {
+    std::vector<Sample> samples;
+    std::vector<std::uint16_t> times;  // of the piece
+  };
+  template <class Sample>
+  Kept<Sample> samples_of(const Sample* column) const;
+  template <class Sample>
+  void keep_to_draw(const Kept<Sample>& kept, std::size_t channel);
   template <class Sample>
   void measure_as(const Sample* column, std::size_t channel);
   template <class Sample>
@@ -85,19 +99,22 @@ class ChannelSubstitutes {
   std::uint64_t piece_ = 0;             // its number, from 1
   std::vector<std::byte> columns_;      // [channel][time] of the piece
   std::vector<std::uint8_t> empty_;     // [time] of the piece: no channel changes
+  std::vector<std::uint8_t> unusual_;   // [time] of the piece: the sum over channels stands out
   // A rule for channels that stop together, and the times of the piece from which on some do.
   struct Together {
     CommonStops rule;
     std::vector<std::size_t> windows;
   };
   std::array<Together, 2> together_;
+  ZeroStops zeros_;
+  std::vector<std::size_t> zero_windows_;
   std::vector<std::byte> lost_;   // a spectrum that is empty by itself, or none
   std::vector<std::byte> means_;  // [channel]
   std::vector<std::uint8_t>
       valued_;  // [channel] whose mean is that of samples, or a value that it repeats
   std::vector<std::size_t> counts_;                 // [channel] of samples measured
   std::vector<std::uint64_t> seen_;                 // [channel] the piece measured last
-  std::vector<std::vector<std::byte>> drawn_from_;  // [channel], with MissingTimes::noise
+  std::vector<std::vector<std::byte>> drawn_from_;  // [channel][time], with MissingTimes::noise
 };
 
 }  // namespace tautline::pipeline

@@ -43,11 +43,31 @@ std::size_t count_equal_as(const std::byte* a, const std::byte* b, std::size_t c
   return sum;
 }
 
-std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
-                        std::size_t count) {
-  if (value_bytes == 1) return count_equal_as<std::uint8_t>(a, b, count);
-  if (value_bytes == 2) return count_equal_as<std::uint16_t>(a, b, count);
-  return count_equal_as<std::uint32_t>(a, b, count);
+template <class Value>
+EqualValues count_equal_as(const std::byte* a, const std::byte* b, const std::byte* value,
+                           std::size_t count) {
+  constexpr std::size_t kLanes = 64 / sizeof(Value), kMostOfLane = 255;
+  const auto* x = reinterpret_cast<const Value*>(a);
+  const auto* y = reinterpret_cast<const Value*>(b);
+  Value z{};
+  std::memcpy(&z, value, sizeof z);
+  EqualValues sum;
+  std::size_t c = 0;
+  while (c + kLanes <= count) {
+    Value others[kLanes] = {}, values[kLanes] = {};
+    for (std::size_t n = 0; n < kMostOfLane && c + kLanes <= count; ++n, c += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        others[lane] = static_cast<Value>(others[lane] + (x[c + lane] == y[c + lane] ? 1 : 0));
+        values[lane] = static_cast<Value>(values[lane] + (x[c + lane] == z ? 1 : 0));
+      }
+    for (const Value lane : others) sum.others += lane;
+    for (const Value lane : values) sum.value += lane;
+  }
+  for (; c < count; ++c) {
+    sum.others += x[c] == y[c] ? 1 : 0;
+    sum.value += x[c] == z ? 1 : 0;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -57,6 +77,20 @@ std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value
   if (value_bytes == 1) return keep_equal_as<std::uint8_t>(a, b, flags);
   if (value_bytes == 2) return keep_equal_as<std::uint16_t>(a, b, flags);
   return keep_equal_as<std::uint32_t>(a, b, flags);
+}
+
+std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                        std::size_t count) {
+  if (value_bytes == 1) return count_equal_as<std::uint8_t>(a, b, count);
+  if (value_bytes == 2) return count_equal_as<std::uint16_t>(a, b, count);
+  return count_equal_as<std::uint32_t>(a, b, count);
+}
+
+EqualValues count_equal(const std::byte* a, const std::byte* b, const std::byte* value,
+                        std::size_t value_bytes, std::size_t count) {
+  if (value_bytes == 1) return count_equal_as<std::uint8_t>(a, b, value, count);
+  if (value_bytes == 2) return count_equal_as<std::uint16_t>(a, b, value, count);
+  return count_equal_as<std::uint32_t>(a, b, value, count);
 }
 
 std::size_t next_set(std::span<const std::uint8_t> flags, std::size_t c) {
@@ -85,13 +119,26 @@ std::size_t CommonStops::next_window(std::size_t k, std::uint64_t position) cons
   return behind == 0 ? k : k + rule_.every - behind;
 }
 
-bool CommonStops::may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) const {
+void CommonStops::prefetch_behind(const SpectraInTwoPlaces& spectra, std::size_t k) const {
   constexpr std::size_t kAhead = 32, kLine = 64;
   if (const std::size_t later = k + rule_.repeats + kAhead; later < spectra.count)
     for (std::size_t at = 0; at < spectra.sample_bytes; at += kLine)
       __builtin_prefetch(spectra.at(later) + at);
+}
+
+bool CommonStops::may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) const {
+  prefetch_behind(spectra, k);
   return count_equal(spectra.at(k), spectra.at(k + rule_.repeats), value_bytes_,
                      counting_.size()) >= rule_.channels;
+}
+
+bool CommonStops::may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k,
+                              const std::byte* value, std::size_t& value_count) const {
+  prefetch_behind(spectra, k);
+  const EqualValues equal = count_equal(spectra.at(k), spectra.at(k + rule_.repeats), value,
+                                        value_bytes_, counting_.size());
+  value_count = equal.value;
+  return equal.others >= rule_.channels;
 }
 
 bool CommonStops::stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) {

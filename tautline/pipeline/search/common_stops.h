@@ -29,6 +29,16 @@ struct SpectraInTwoPlaces {
 std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
                        std::span<std::uint8_t> flags);
 
+/// How many of `count` values of two spectra are equal.
+std::size_t count_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                        std::size_t count);
+/// The same, and how many values of `a` are `value`, in one pass.
+struct EqualValues {
+  std::size_t others = 0, value = 0;
+};
+EqualValues count_equal(const std::byte* a, const std::byte* b, const std::byte* value,
+                        std::size_t value_bytes, std::size_t count);
+
 /// Whether a channel's value is less than another one, or not finite where that is.
 template <class Value>
 bool falls_from(Value other, Value value) {
@@ -55,12 +65,17 @@ class CommonStops {
   /// A quick test of the window that begins at spectrum k: false where stop_at would be false, which is nearly always.
   /// Prefetches the last spectrum of a later window: hardware does not predict such strides.
   bool may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) const;
+  /// The same; `value_count` becomes the number of channels whose value is `value` in the window's first spectrum.
+  bool may_stop_at(const SpectraInTwoPlaces& spectra, std::size_t k, const std::byte* value,
+                   std::size_t& value_count) const;
   /// Whether channels stop in the window that begins at spectrum k.
   bool stop_at(const SpectraInTwoPlaces& spectra, std::size_t k);
   /// [channel] 1 where the channel did not change in the last window of stop_at, if that was true.
   std::span<const std::uint8_t> stopped() const { return stopped_; }
 
  private:
+  void prefetch_behind(const SpectraInTwoPlaces& spectra, std::size_t k) const;
+
   std::size_t value_bytes_, counting_channels_;
   CommonRule rule_;
   std::vector<std::uint8_t> counting_, stopped_;  // [channel]

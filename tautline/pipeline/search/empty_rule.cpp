@@ -18,7 +18,7 @@ constexpr std::size_t kSureRepeats = 16;
 // Of channels that stop together: fewer take more time to look for, and may be a bright pulse that is clipped.
 constexpr std::size_t kLeastCommonRepeats = 24, kLeastTogether = 4, kShareTogether = 16;
 // Of a wider part of the band.
-constexpr std::size_t kLeastWideRepeats = 12, kShareWide = 5, kWideEvery = 4;
+constexpr std::size_t kLeastWideRepeats = 12, kShareWide = 5;
 // Where half of them have other values before and behind, noise is zero in all of them less than once in 1e9 hours.
 constexpr std::size_t kLeastOfLost = 64;
 constexpr int kLeastBitsOfLost = 8;

@@ -23,6 +23,8 @@ struct CommonRule {
 CommonRule common_rule(const formats::FilterbankDescription& description, std::size_t left_out);
 /// The same of a fifth of the channels, for shorter stops.
 CommonRule wide_rule(const formats::FilterbankDescription& description, std::size_t left_out);
+/// From one of its windows to the next.
+inline constexpr std::size_t kWideEvery = 4;
 /// Spectra on either side of a window of the wide rule that its channels' values are compared with.
 inline constexpr std::size_t kBesideWide = 16;
 

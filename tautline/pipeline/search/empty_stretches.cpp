@@ -39,7 +39,9 @@ std::size_t spectra_ahead(const formats::FilterbankDescription& description,
                           std::span<const std::size_t> left_out) {
   const bool each_channel = !description.time_series && description.channels > 1;
   if (!each_channel) return 1;
-  const std::size_t beside = wide_rule(description, left_out.size()).repeats > 0 ? kBesideWide : 0;
+  const bool looks_beside = wide_rule(description, left_out.size()).repeats > 0 ||
+                            ZeroStops(description, left_out).used();
+  const std::size_t beside = looks_beside ? kBesideWide : 0;
   return empty_repeats_of_channel(description) + 1 +
          sure_repeats_of_spectra(description, channels_counting(description, left_out.size())) +
          beside;
@@ -58,6 +60,7 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       counting_(channels_ - left_out.size()),
       common_(reader.description(), left_out, common_rule(reader.description(), left_out.size())),
       wide_(reader.description(), left_out, wide_rule(reader.description(), left_out.size())),
+      zeros_(reader.description(), left_out),
       lost_(lost_spectrum(reader.description(),
                           channels_counting(reader.description(), left_out.size()))),
       left_out_(channels_, 0),
@@ -123,15 +126,14 @@ void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first,
   marks.lost.assign(count, 0);
   const bool wide = windows && each_channel_ && wide_.repeats() > 0;
   marks.wide.assign(wide ? count : 0, 0);
+  const bool zeros = windows && each_channel_ && zeros_.used();
+  marks.zeros.assign(zeros ? count : 0, 0);
   const auto mark_piece = [&](std::size_t, std::size_t begin, std::size_t end) {
-    std::size_t window = wide ? wide_.next_window(begin, range_.first + first) : count;
     for (std::size_t t = begin; t < end; ++t) {
       if (t > 0 && equal_spectra(spectra.at(t - 1), spectra.at(t), sample_bytes_))
         marks.same[t] = 1;
       if (!lost_.empty() && is_lost(spectra.at(t))) marks.lost[t] = 1;
-      if (t != window) continue;
-      window += wide_.every();
-      if (t + wide_.repeats() < count && wide_.may_stop_at(spectra, t)) marks.wide[t] = 1;
+      if ((range_.first + first + t) % ZeroStops::kEvery == 0) mark_windows(spectra, t, marks);
     }
   };
   core::in_pieces(count, block.size() / kLeastBytes, mark_piece);

@@ -14,6 +14,7 @@
 #include "tautline/pipeline/search/channel_substitutes.h"
 #include "tautline/pipeline/search/common_stops.h"
 #include "tautline/pipeline/search/sample_range.h"
+#include "tautline/pipeline/search/zero_stops.h"
 
 namespace tautline::pipeline {
 
@@ -71,12 +72,14 @@ class EmptyStretches {
   bool holds_nothing(const std::byte* spectrum, const SampleRange& run, const std::byte* before,
                      const std::byte* behind);
   // [spectrum] of consecutive spectra: whether it equals the spectrum before it; whether it equals lost_; whether a window
-  // of wide_ begins with it that lies within these spectra, and at whose two ends enough channels have equal values.
+  // of wide_ begins with it that lies within these spectra, and at whose two ends enough channels have equal values;
+  // whether enough channels are zero for a window of zeros_.
   struct Marks {
-    std::vector<std::uint8_t> same, lost, wide;
+    std::vector<std::uint8_t> same, lost, wide, zeros;
   };
   void mark(std::span<const std::byte> spectra, std::uint64_t first, bool windows,
             Marks& marks) const;
+  void mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t, Marks& marks) const;
   bool is_lost(const std::byte* spectrum) const;
   bool lost_beside(const std::byte* before, const std::byte* behind) const;
   std::optional<core::ConstantRun> next_run(const Marks& marks, std::size_t from,
@@ -114,8 +117,12 @@ class EmptyStretches {
                    std::uint64_t first, std::size_t count, std::size_t total,
                    std::vector<Stopped>& stopped);
   bool may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t first, std::size_t k) const;
-  std::vector<ChannelRun> wide_stops(const SpectraInTwoPlaces& spectra, std::uint64_t first,
-                                     std::size_t total);
+  // Spectra of a piece and what is ahead, and up to kBesideWide before and behind these as they were read.
+  class WithBeside;
+  std::vector<ChannelRun> wide_stops(const SpectraInTwoPlaces& spectra, WithBeside& beside,
+                                     std::uint64_t first, std::size_t total);
+  std::vector<ChannelRun> zero_stops(const SpectraInTwoPlaces& spectra, WithBeside& beside,
+                                     std::uint64_t first, std::size_t total);
   void measure_first(std::span<const Stopped> stopped, std::span<const std::byte> block,
                      std::uint64_t first);
   bool measured_before(const Stopped& run, std::uint64_t first) const {
@@ -143,6 +150,7 @@ class EmptyStretches {
   ChannelSubstitutes substitutes_;
   std::size_t counting_;  // channels
   CommonStops common_, wide_;
+  ZeroStops zeros_;
   std::vector<std::byte> lost_;  // a spectrum that is empty by itself, or none
   SampleRange looked_{0, 0};     // the block that find() looked at last,
   Marks marks_, marks_ahead_;    // and what it found there

@@ -12,6 +12,7 @@
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/gapless_reader.h"
+#include "tautline/pipeline/search/wrapped_bytes.h"
 
 namespace tautline::pipeline {
 
@@ -192,6 +193,9 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
       fill_short_gaps(beam, device);
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (mask) refuse_masked_range(*mask, beam, config);
+    if (const std::string text = wrapped_bytes_text(*beam.reader, beam.range, beam.left_out.all);
+        !text.empty())
+      device.shared().log_once(core::LogLevel::warning, beam.files.front() + ": " + text);
     if (!config.keep_constant) {
       FoundSteps found = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
       beam.level_steps = std::move(found.steps);

@@ -35,7 +35,8 @@ std::optional<WidthNoise> measure_noise(const SearchPlan& plan, const CandidateS
                                source == nullptr ? EmptyFound{} : source->empty());
   if (noise && noise->is_much())
     device.shared().log(core::LogLevel::warning,
-                        noise_warning(*noise, widest->dm, description.rate_hz.value()));
+                        noise_warning(*noise, widest->dm, description.rate_hz.value(),
+                                      {!plan.config().zero_dm && !description.time_series, {}}));
   return noise;
 }
 

@@ -20,12 +20,22 @@ std::size_t samples_for_noise(std::size_t width_samples) {
   return std::clamp(kSums * width_samples, kLeast, kMost);
 }
 
-std::string noise_warning(const WidthNoise& noise, double dm, double rate_hz) {
-  return fmt::format(
+std::string noise_warning(const WidthNoise& noise, double dm, double rate_hz,
+                          const ZeroDmAgainstNoise& zero_dm) {
+  constexpr double kHelps = 0.75;
+  std::string text = fmt::format(
       "sums of {} samples ({:.4g} s, DM {:.6g}) scatter {:.3g} times as much as those of white "
       "noise: S/N of pulses as wide are too high by about that. `noise` width measures the "
       "noise of each width, a shorter `baseline_s` takes slow drifts off",
       noise.width, static_cast<double>(noise.width) / rate_hz, dm, noise.excess);
+  if (!zero_dm.possible) return text;
+  if (!zero_dm.excess) return text + ", `zero_dm` what all channels have in common";
+  if (*zero_dm.excess < kHelps * noise.excess)
+    text += fmt::format(
+        ". The channels have this noise in common: with `zero_dm` the sums scatter {:.3g} times as "
+        "much as those of white noise",
+        *zero_dm.excess);
+  return text;
 }
 
 }  // namespace tautline::pipeline

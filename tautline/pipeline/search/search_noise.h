@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,7 +18,14 @@ const core::Candidate* widest_of_best(std::span<const core::Candidate> candidate
 /// Of a trial, enough for sums of this width.
 std::size_t samples_for_noise(std::size_t width_samples);
 
+/// The zero-DM filter against such noise.
+struct ZeroDmAgainstNoise {
+  bool possible = false;         ///< it is not in use, and there are channels
+  std::optional<double> excess;  ///< over white noise with it, where that was measured
+};
+
 /// Of noise that is_much().
-std::string noise_warning(const WidthNoise& noise, double dm, double rate_hz);
+std::string noise_warning(const WidthNoise& noise, double dm, double rate_hz,
+                          const ZeroDmAgainstNoise& zero_dm);
 
 }  // namespace tautline::pipeline

@@ -332,15 +332,19 @@ void SearchReport::measure_noise(const SearchRunNodes& nodes, const std::stop_to
       input_->live ? kept == nullptr ? std::nullopt
                                      : kept->noise_of(widest->dm, widest->width_samples,
                                                       description().whole_numbers, summary_.empty)
-                   : noise_about(*widest);
-  if (summary_.noise_of_width && summary_.noise_of_width->is_much())
-    device_->shared().log(
-        core::LogLevel::warning,
-        noise_warning(*summary_.noise_of_width, widest->dm, beam_of(*widest).rate_hz()));
+                   : noise_about(*widest, config_.zero_dm);
+  if (!summary_.noise_of_width || !summary_.noise_of_width->is_much()) return;
+  ZeroDmAgainstNoise zero_dm{!config_.zero_dm && !description().time_series, {}};
+  if (zero_dm.possible && !input_->live)
+    if (const auto noise = noise_about(*widest, true)) zero_dm.excess = noise->excess;
+  device_->shared().log(
+      core::LogLevel::warning,
+      noise_warning(*summary_.noise_of_width, widest->dm, beam_of(*widest).rate_hz(), zero_dm));
 }
 
 // In its trial, read again.
-std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candidate) const {
+std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candidate,
+                                                    bool zero_dm) const {
   constexpr std::size_t kMostValues = std::size_t{1} << 27;  // times x channels: half a second
   const SearchPart& part = plan_->first_part();
   const Beam& beam = beam_of(candidate);
@@ -348,6 +352,7 @@ std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candi
   stages::dedisperse::Config trial =
       stage_config(config_, description(), channels_beside(beam, candidate));
   trial.dms = {description().trial_dms.empty() ? candidate.dm : 0};
+  trial.zero_dm = zero_dm;
   const std::array widths{static_cast<std::size_t>(candidate.width_samples)};
   const std::size_t samples =
       std::min(kMostValues / description().channels, samples_for_noise(widths[0]));
@@ -359,6 +364,8 @@ std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candi
   const auto reader = read_again(beam, data.range);
   const TrialStretch stretch = read_trial(*reader, data, middle, samples, std::move(trial),
                                           config_.mask.empty() ? nullptr : &mask, host);
+  // The filter takes away pulses, too, whose sweep is shorter than their width.
+  if (zero_dm && !config_.zero_dm && stretch.max_delay < widths[0]) return {};
   const SampleRange needed{stretch.first_sample, stretch.series.size() + stretch.max_delay};
   auto without = empty_times(summary_.empty, config_.beams ? candidate.beam : 0, needed);
   if (!config_.mask.empty())

@@ -17,6 +17,63 @@ constexpr std::uint64_t kFollowed = 256;
 
 }  // namespace
 
+class EmptyStretches::WithBeside {
+ public:
+  WithBeside(EmptyStretches& of, const SpectraInTwoPlaces& spectra, std::uint64_t first,
+             std::size_t total)
+      : of_(of), spectra_(spectra), first_(first), total_(total) {}
+
+  // From the piece's first spectrum; null if there is none.
+  const std::byte* at(std::ptrdiff_t t) {
+    const auto count = static_cast<std::ptrdiff_t>(total_);
+    if (t >= 0 && t < count) return spectra_.at(static_cast<std::size_t>(t));
+    if (!read_) read();
+    const auto before = static_cast<std::ptrdiff_t>(there_before_),
+               behind = static_cast<std::ptrdiff_t>(there_behind_),
+               bytes = static_cast<std::ptrdiff_t>(of_.sample_bytes_);
+    if (t < 0) return t + before >= 0 ? of_.before_.data() + (t + before) * bytes : nullptr;
+    return t - count < behind ? of_.behind_.data() + (t - count) * bytes : nullptr;
+  }
+
+ private:
+  void read() {
+    read_ = true;
+    of_.before_.resize(kBesideWide * of_.sample_bytes_);
+    of_.behind_.resize(kBesideWide * of_.sample_bytes_);
+    const std::uint64_t range_first = of_.range_.first, range_count = of_.range_.count;
+    there_before_ = static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, first_));
+    if (there_before_ > 0 && of_.reader_.read_across(range_first + first_ - there_before_,
+                                                     there_before_, of_.before_) != there_before_)
+      there_before_ = 0;
+    const std::uint64_t end = std::min(range_count, first_ + total_);
+    there_behind_ =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, range_count - end));
+    if (there_behind_ > 0)
+      there_behind_ = of_.reader_.read_across(range_first + end, there_behind_, of_.behind_);
+  }
+
+  EmptyStretches& of_;
+  const SpectraInTwoPlaces& spectra_;
+  std::uint64_t first_;
+  std::size_t total_;
+  bool read_ = false;
+  std::size_t there_before_ = 0, there_behind_ = 0;
+};
+
+// Of wide_ and of zeros_, if these are marked: both begin at the same positions.
+void EmptyStretches::mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t,
+                                  Marks& marks) const {
+  const bool zeros = !marks.zeros.empty();
+  if (marks.wide.empty() || t + wide_.repeats() >= spectra.count) {
+    if (zeros && zeros_.may_stop_at(spectra.at(t))) marks.zeros[t] = 1;
+    return;
+  }
+  std::size_t zero = 0;
+  if (zeros ? wide_.may_stop_at(spectra, t, zeros_.zero(), zero) : wide_.may_stop_at(spectra, t))
+    marks.wide[t] = 1;
+  if (zeros && zero >= zeros_.channels()) marks.zeros[t] = 1;
+}
+
 // Whether channels may stop in the window of wide_ that begins at spectrum k of a piece at position `first`.
 bool EmptyStretches::may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t first,
                               std::size_t k) const {
@@ -29,43 +86,15 @@ bool EmptyStretches::may_stop(const SpectraInTwoPlaces& spectra, std::uint64_t f
 // Stops of wide_ in which the value of a third of the channels is less than one shortly before or behind: a bright pulse
 // that is clipped in as many channels is none. What lies beside a window does not depend on the cut into pieces.
 std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
-    const SpectraInTwoPlaces& spectra, std::uint64_t first, std::size_t total) {
+    const SpectraInTwoPlaces& spectra, WithBeside& beside, std::uint64_t first, std::size_t total) {
   std::vector<ChannelRun> stops;
   if (wide_.repeats() == 0) return stops;
-  bool read = false;  // into before_ and behind_: the spectra beside all of these
-  std::size_t there_before = 0, there_behind = 0;
-  const auto read_beside = [&] {
-    if (read) return;
-    read = true;
-    before_.resize(kBesideWide * sample_bytes_);
-    behind_.resize(kBesideWide * sample_bytes_);
-    there_before = static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, first));
-    if (there_before > 0 && reader_.read_across(range_.first + first - there_before, there_before,
-                                                before_) != there_before)
-      there_before = 0;
-    const std::uint64_t end = std::min(range_.count, first + total);
-    there_behind =
-        static_cast<std::size_t>(std::min<std::uint64_t>(kBesideWide, range_.count - end));
-    if (there_behind > 0)
-      there_behind = reader_.read_across(range_.first + end, there_behind, behind_);
-  };
-  // From a piece's first spectrum; null if there is none.
-  const auto spectrum = [&](std::ptrdiff_t t) -> const std::byte* {
-    const auto count = static_cast<std::ptrdiff_t>(total);
-    if (t >= 0 && t < count) return spectra.at(static_cast<std::size_t>(t));
-    read_beside();
-    const auto before = static_cast<std::ptrdiff_t>(there_before),
-               behind = static_cast<std::ptrdiff_t>(there_behind),
-               bytes = static_cast<std::ptrdiff_t>(sample_bytes_);
-    if (t < 0) return t + before >= 0 ? before_.data() + (t + before) * bytes : nullptr;
-    return t - count < behind ? behind_.data() + (t - count) * bytes : nullptr;
-  };
   const auto falls = [&](std::size_t c, std::size_t k) {
     return formats::with_samples(
         reader_.description().delivered, spectra.at(k), [&](const auto* values) {
           using Values = decltype(values);
           const auto less = [&](std::ptrdiff_t t) {
-            const std::byte* other = spectrum(t);
+            const std::byte* other = beside.at(t);
             return other != nullptr && falls_from(reinterpret_cast<Values>(other)[c], values[c]);
           };
           const auto begin = static_cast<std::ptrdiff_t>(k),
@@ -90,6 +119,38 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
     if (3 * falling < all) continue;
     for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
          c = next_set(wide_.stopped(), c + 1)) {
+      if (ends[c] > k) continue;
+      const auto equal = [&](std::size_t a, std::size_t b) {
+        return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
+                           value_bytes_) == 0;
+      };
+      stops.push_back({c, core::run_around(equal, total, k, 0)});
+      ends[c] = stops.back().run.end;
+    }
+  }
+  return stops;
+}
+
+// Windows of zeros_ in the piece, and the first behind it, in which a channel's run may begin before the piece's end.
+std::vector<EmptyStretches::ChannelRun> EmptyStretches::zero_stops(
+    const SpectraInTwoPlaces& spectra, WithBeside& beside, std::uint64_t first, std::size_t total) {
+  std::vector<ChannelRun> stops;
+  if (!zeros_.used()) return stops;
+  const auto may_stop = [&](std::size_t k) {
+    const std::uint64_t place = first + k - looked_.first;
+    const bool marked = first >= looked_.first && k < spectra.count && place < marks_.zeros.size();
+    return marked ? marks_.zeros[static_cast<std::size_t>(place)] != 0
+                  : zeros_.may_stop_at(spectra.at(k));
+  };
+  const ZeroStops::Spectra at = [&](std::ptrdiff_t t) { return beside.at(t); };
+  std::vector<std::size_t> ends(channels_, 0);  // of the runs found last
+  const std::size_t end = std::min(total, spectra.count + ZeroStops::kEvery);
+  for (std::size_t k = zeros_.next_window(0, range_.first + first); k < end;
+       k += ZeroStops::kEvery) {
+    if (k < spectra.count) zeros_.learn(spectra.at(k), range_.first + first + k);
+    if (!may_stop(k) || !zeros_.stop_at(at, static_cast<std::ptrdiff_t>(k))) continue;
+    for (std::size_t c = next_set(zeros_.stopped(), 0); c < channels_;
+         c = next_set(zeros_.stopped(), c + 1)) {
       if (ends[c] > k) continue;
       const auto equal = [&](std::size_t a, std::size_t b) {
         return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
@@ -210,7 +271,9 @@ std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<cons
     const bool went_on = (open_[c] != 0 || before[c].goes_on) && run.first == 0;
     if (went_on || common || run.repeats() >= channel_repeats_) add(c, run);
   };
-  for (const auto& [c, run] : wide_stops(spectra, first, total)) add(c, run);
+  WithBeside beside(*this, spectra, first, total);
+  for (const auto& [c, run] : wide_stops(spectra, beside, first, total)) add(c, run);
+  for (const auto& [c, run] : zero_stops(spectra, beside, first, total)) add(c, run);
   std::fill(known_.begin(), known_.end(), 0);
   if (const std::size_t step = common_.repeats(); step > 0)
     for (std::size_t k = common_.next_window(0, range_.first + first); k + step < total; k += step)

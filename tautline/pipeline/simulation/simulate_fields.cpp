@@ -1,6 +1,7 @@
 // The fields of the simulators.
 #include <algorithm>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/frequency_text.h"
 #include "tautline/pipeline/simulation/simulate_filterbank_config.h"
 #include "tautline/pipeline/simulation/simulate_photons_config.h"
@@ -121,7 +122,8 @@ const core::Fields<SimulateFilterbankConfig>& fields(const SimulateFilterbankCon
                 .unit = "s MHz^2 per pc cm^-3",
                 .help = "of dispersion",
                 .form = "NUMBER"},
-               &C::dm_constant, core::above(0));
+               &C::dm_constant,
+               core::between(core::kLeastDispersionConstant, core::kGreatestDispersionConstant));
   return all;
 }
 

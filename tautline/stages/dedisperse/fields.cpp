@@ -1,5 +1,7 @@
 #include "tautline/stages/dedisperse/fields.h"
 
+#include "tautline/core/dispersion.h"
+
 namespace tautline::stages::dedisperse {
 
 core::FieldText<Method> method_text() {
@@ -9,14 +11,16 @@ core::FieldText<Method> method_text() {
 
 core::FieldText<double> dm_constant_text() {
   constexpr double kPrestoConstant = 1 / 2.41e-4;
-  auto form = core::plain_text<double>(core::above(0));
-  form.allowed = "a number above 0, or presto";
-  form.read = [](const std::string& text) {
+  const core::Limit limit =
+      core::between(core::kLeastDispersionConstant, core::kGreatestDispersionConstant);
+  auto form = core::plain_text<double>(limit);
+  form.allowed = limit.words + " s MHz^2 per pc cm^-3, or presto";
+  form.read = [allowed = form.allowed](const std::string& text) {
     if (text == "presto") return kPrestoConstant;
     try {
       return core::text::read_number(text);
     } catch (const core::Error&) {
-      core::text::refuse(text, "a number above 0, or presto");
+      core::text::refuse(text, allowed);
     }
   };
   return form;

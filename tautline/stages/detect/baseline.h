@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "tautline/stages/detect/cpu/kernels.h"
+#include "tautline/stages/detect/segment_means.h"
 #include "tautline/stages/detect/sizes.h"
 
 namespace tautline::stages::detect {
@@ -22,85 +22,6 @@ inline bool usable(float x) {
   return x <= kLargestFloat && x >= -kLargestFloat;
 }
 
-/// The interquartile mean: leaves out a quarter of the values, rounded down, at either end. 0
-/// without values. Sorts the values.
-inline double interquartile_mean(double* values, std::size_t n) {
-  if (n == 0) return 0;
-  std::sort(values, values + n);
-  double sum = 0;
-  for (std::size_t i = n / 4; i < n - n / 4; ++i) sum += values[i];
-  return sum / static_cast<double>(n - 2 * (n / 4));
-}
-
-/// The running mean of each segment: the interquartile mean of the means of the segments around it.
-///
-///   mean(k) over segments f..f+32, f = k - 16 clamped to [0, K - 33], K the complete segments of
-///   the stream; segments without usable samples are left out
-class SegmentMeans {
- public:
-  /// Adds the next segment: the sum and the number of its usable samples.
-  void add(double sum, std::uint64_t count) {
-    means_[complete_ % kKept] =
-        count == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(count);
-    ++complete_;
-  }
-  std::uint64_t complete() const { return complete_; }
-
-  /// Whether mean(k) is final: later segments cannot change it.
-  bool settled(std::uint64_t k) const {
-    return complete_ >= std::max<std::uint64_t>(k + kWindowSegments / 2 + 1, kWindowSegments);
-  }
-
-  double mean(std::uint64_t k) {
-    const std::uint64_t length = std::min<std::uint64_t>(kWindowSegments, complete_);
-    const std::uint64_t wanted = k < kWindowSegments / 2 ? 0 : k - kWindowSegments / 2;
-    move_window(std::min(wanted, complete_ - length), length);
-    return interquartile_mean(sorted_.data(), sorted_count_);
-  }
-
- private:
-  // Keeps the window's means sorted. Usually one leaves and one enters.
-  void move_window(std::uint64_t first, std::uint64_t length) {
-    if (first >= end_ || first < first_) {
-      sorted_count_ = 0;
-      first_ = end_ = first;
-    }
-    for (; first_ < first; ++first_) {
-      const double leaving = means_[first_ % kKept];
-      if (std::isnan(leaving)) continue;
-      double* last = sorted_.data() + sorted_count_;
-      double* place = std::lower_bound(sorted_.data(), last, leaving);
-      std::copy(place + 1, last, place);
-      --sorted_count_;
-    }
-    for (; end_ < first + length; ++end_) {
-      const double coming = means_[end_ % kKept];
-      if (std::isnan(coming)) continue;
-      double* last = sorted_.data() + sorted_count_;
-      double* place = std::upper_bound(sorted_.data(), last, coming);
-      std::copy_backward(place, last, last + 1);
-      *place = coming;
-      ++sorted_count_;
-    }
-  }
-
-  static constexpr std::size_t kKept = 64;  // more than a window and the segments after it
-  std::array<double, kKept> means_{};       // of segments, NaN where nothing is usable
-  std::uint64_t complete_ = 0;
-  std::array<double, kWindowSegments + 1> sorted_{};  // of segments [first_, end_)
-  std::size_t sorted_count_ = 0;
-  std::uint64_t first_ = 0, end_ = 0;
-};
-
-/// The line that is subtracted from one half (0 or 1) of a segment, between its middle and that of
-/// the neighbouring segment: mean(k) + slope (i + 1/2 - segment/2).
-struct HalfLine {
-  double middle = 0, slope = 0;
-};
-inline HalfLine half_line(double before, double mine, double after, int half, std::size_t segment) {
-  return {mine, (half == 0 ? mine - before : after - mine) / static_cast<double>(segment)};
-}
-
 /// The part of the mean that is subtracted first, exactly: an integer where samples are integers.
 inline std::int32_t base_of(double mean, std::int32_t) {
   return static_cast<std::int32_t>(mean < 0 ? mean - 0.5 : mean + 0.5);
@@ -108,11 +29,15 @@ inline std::int32_t base_of(double mean, std::int32_t) {
 inline float base_of(double mean, float) {
   return static_cast<float>(mean);
 }
+
+/// The line that is subtracted from one half of a segment, of running mean `mean`, that rises by `rise` in a segment:
+/// mean + rise / segment (i + 1/2 - segment/2).
 template <class T>
-Line line_of(const HalfLine& half, T base, std::size_t segment) {
-  const double offset = (half.middle - static_cast<double>(base)) +
-                        half.slope * (0.5 - static_cast<double>(segment / 2));
-  return {static_cast<float>(offset), static_cast<float>(half.slope), 0};
+Line line_of(double mean, double rise, T base, std::size_t segment) {
+  const double slope = rise / static_cast<double>(segment);
+  const double offset =
+      (mean - static_cast<double>(base)) + slope * (0.5 - static_cast<double>(segment / 2));
+  return {static_cast<float>(offset), static_cast<float>(slope), 0};
 }
 
 /// Subtracts the running mean: samples in, baselined samples out, in order, up to half a window
@@ -158,10 +83,13 @@ class BaselineFilter {
   std::uint64_t emit(float* y, const Kernels& kernels) {
     const std::size_t n = ready();
     const std::uint64_t whole = only_tail_ ? 1 : means_.complete();
-    // Samples after the last complete segment keep its mean.
-    const double mean = next_ == 0 ? means_.mean(0) : next_ < whole ? following_ : previous_;
-    const double before = next_ == 0 || next_ >= whole ? mean : previous_;
+    // Before the first middle and after the last one the line goes on.
+    const double mean = next_ == 0      ? means_.mean(0)
+                        : next_ < whole ? following_
+                                        : previous_ + rise_;
     const double after = next_ + 1 < whole ? means_.mean(next_ + 1) : mean;
+    const double rise_before = next_ > 0 && next_ < whole ? mean - previous_ : rise_;
+    const double rise_after = next_ + 1 < whole ? after - mean : rise_before;
     const T* x = slot(next_);
     const T base = base_of(mean, T{});
     const bool all_usable =
@@ -171,7 +99,8 @@ class BaselineFilter {
       const std::size_t first = half == 0 ? 0 : segment_ / 2;
       const std::size_t last = half == 0 ? std::min(n, segment_ / 2) : n;
       if (first >= last) continue;
-      Line line = line_of(half_line(before, mean, after, half, segment_), base, segment_);
+      const double rise = half == 1 ? rise_after : next_ == 0 ? after - mean : rise_before;
+      Line line = line_of(mean, rise, base, segment_);
       line.first = first;
       if (all_usable) {
         kernels.of<T>().subtract(x + first, last - first, base, line, y + first);
@@ -181,6 +110,7 @@ class BaselineFilter {
     }
     previous_ = mean;
     following_ = after;
+    rise_ = rise_after;
     ++next_;
     return missing;
   }
@@ -193,8 +123,8 @@ class BaselineFilter {
 
   template <class Archive>
   void exchange(Archive& archive) {
-    archive(ring_, usable_, means_, filled_, next_, previous_, following_, finished_, only_tail_,
-            tail_);
+    archive(ring_, usable_, means_, filled_, next_, previous_, following_, rise_, finished_,
+            only_tail_, tail_);
   }
 
  private:
@@ -246,6 +176,7 @@ class BaselineFilter {
   std::size_t filled_ = 0;               // samples of the incomplete segment
   std::uint64_t next_ = 0;               // segment to emit
   double previous_ = 0, following_ = 0;  // running means of the segment before it, and of itself
+  double rise_ = 0;                      // from one to the other
   bool finished_ = false;
   bool only_tail_ = false;  // the stream is shorter than one segment
   std::size_t tail_ = 0;

@@ -52,27 +52,29 @@ std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::
     std::vector<double> window_means;
     for (std::size_t s = first; s < first + length; ++s)
       if (sums[s].second > 0) window_means.push_back(sums[s].first / sums[s].second);
-    std::sort(window_means.begin(), window_means.end());
-    means.push_back(interquartile_mean(window_means.data(), window_means.size()));
+    // At the stream's ends, where the segment is not in the middle of the window.
+    double rise = 0;
+    if (window_means.size() == kWindowSegments)
+      rise = (static_cast<double>(k - first) - static_cast<double>(kWindowSegments / 2)) *
+             drift_of(std::vector(window_means).data());
+    means.push_back(interquartile_mean(window_means.data(), window_means.size()) + rise);
   }
   return means;
 }
 
-// y = x - the line through the running means at the middles of the segments; NaN where x is
-// missing.
+// y = x - the line through the running means at the middles of the segments, which goes on before the
+// first and after the last middle; NaN where x is missing.
 template <class T>
 std::vector<float> baselined(const std::vector<T>& x, const std::vector<double>& means,
                              std::size_t segment) {
   std::vector<float> y(x.size());
   for (std::size_t t = 0; t < x.size(); ++t) {
-    const std::size_t k = std::min(t / segment, means.size() - 1);
-    const std::size_t i = t - t / segment * segment;
-    const bool tail = t / segment >= means.size();  // keeps the last mean
-    const double mine = means[k];
-    double neighbour = mine;
-    if (!tail && i < segment / 2 && k > 0) neighbour = means[k - 1];
-    if (!tail && i >= segment / 2 && k + 1 < means.size()) neighbour = means[k + 1];
-    const double rise = i < segment / 2 ? mine - neighbour : neighbour - mine;
+    const std::size_t k = t / segment, i = t % segment, last = means.size() - 1;
+    // The middles that the line goes through.
+    std::size_t to =
+        std::clamp<std::size_t>(i < segment / 2 ? k : k + 1, 1, std::max<std::size_t>(last, 1));
+    const double rise = last == 0 ? 0 : means[to] - means[to - 1];
+    const double mine = k <= last ? means[k] : means[last] + rise;
     const double slope = rise / static_cast<double>(segment);
     const T base = base_of(mine, T{});
     const auto offset = static_cast<float>((mine - static_cast<double>(base)) +

@@ -12,6 +12,10 @@ namespace tautline::stages::detect {
 
 /// Segments of the running mean: the segment itself, and 16 on either side.
 inline constexpr std::size_t kWindowSegments = 33;
+/// Means of segments at either end of a stream follow a drift of more standard errors than that. Noise has as much with
+/// probability 1.3e-3 (Student's t, 14 degrees of freedom), and a smaller drift moves the S/N of the widest boxcar by
+/// less than 2.
+inline constexpr double kDriftErrors = 4;
 /// Samples are rounded to units of sigma / 1,024, which adds 8e-8 sigma^2 to their variance.
 inline constexpr double kUnitsPerSigma = 1024;
 /// Least samples that sigma is measured on: 16,384 give it to 0.9 %, which raises the rate of noise

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tests/end_to_end/search/search_files.h"
@@ -24,14 +25,18 @@ class RedNoise : public ::testing::Test {
   std::pair<nlohmann::json, std::string> search(const std::vector<double>& values,
                                                 const std::vector<std::string>& more = {}) {
     write_filterbank(scratch / "x.fil", shape(), values);
-    std::vector<std::string> words{"--json",          "search",      scratch / "x.fil", "-o",
-                                   scratch / "c.csv", "--overwrite", "--dms",           "0:10:5"};
+    std::vector<std::string> words{"--json", "search",          scratch / "x.fil",
+                                   "-o",     scratch / "c.csv", "--overwrite"};
+    if (std::ranges::find(more, "--dms") == more.end())
+      words.insert(words.end(), {"--dms", "0:10:5"});
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = run_command(words, scratch.path().string());
     EXPECT_EQ(result.status, kDone) << result.err;
     return {json_lines(result.out).back(), result.err};
   }
   static constexpr std::size_t kTimes = 80'000;
+  // From the highest to the lowest channel in 750 samples.
+  inline static const std::vector<std::string> kSweeping{"--dms", "20000:20010:5"};
   ScratchFolder scratch;
 };
 
@@ -53,6 +58,7 @@ TEST_F(RedNoise, ThatMakesWidePulsesIsSaid) {
   EXPECT_NE(said.find("times as much as those of white noise"), std::string::npos) << said;
   EXPECT_NE(said.find("--noise width"), std::string::npos) << said;
   EXPECT_NE(said.find("--baseline"), std::string::npos) << said;
+  EXPECT_NE(said.find("--zero-dm what all channels have in common"), std::string::npos) << said;
   const auto record = nlohmann::json::parse(read_file(scratch / "c.csv.json"));
   EXPECT_EQ(record["noise_of_width"], summary["noise_of_width"]);
   // With the noise of each width there is nothing to say.
@@ -60,6 +66,27 @@ TEST_F(RedNoise, ThatMakesWidePulsesIsSaid) {
   EXPECT_EQ(by_width["noise_of_width"], nullptr);
   EXPECT_EQ(quiet.find("white noise"), std::string::npos) << quiet;
   EXPECT_LT(by_width["candidates"], summary["candidates"]);
+  // Where pulses have a sweep, what the filter does is measured.
+  const std::string measured = search(values, kSweeping).second;
+  EXPECT_NE(measured.find("with --zero-dm the sums scatter"), std::string::npos) << measured;
+}
+
+// Each channel's own: the zero-DM filter does not help.
+TEST_F(RedNoise, ThatChannelsDoNotHaveInCommonPointsToNoZeroDm) {
+  auto random = generator();
+  auto values = noise_with_pulses(shape(), kTimes, {}, random);
+  std::normal_distribution<double> normal;
+  std::array<double, 16> level{};
+  for (std::size_t t = 0; t < kTimes; ++t)
+    for (std::size_t c = 0; c < 16; ++c) {
+      level[c] = 0.99 * level[c] + 0.8 * normal(random);
+      values[t * 16 + c] = std::round(values[t * 16 + c] + level[c]);
+    }
+  const auto [summary, said] = search(values, kSweeping);
+  ASSERT_GT(summary["candidates"], 0);
+  EXPECT_GT(summary["noise_of_width"]["excess"], 1.5) << summary;
+  EXPECT_NE(said.find("times as much as those of white noise"), std::string::npos) << said;
+  EXPECT_EQ(said.find("--zero-dm"), std::string::npos) << said;
 }
 
 TEST_F(RedNoise, IsNotSaidOfPulsesInWhiteNoise) {

@@ -119,7 +119,8 @@ TEST_F(StoppedChannels, ThatDoSoTogetherForShortTimesLeaveTheNoiseAsItIs) {
     int bits;
     std::size_t channels, samples;
   };
-  for (const Stop& one : {Stop{8, 100, 60}, {2, 100, 100}, {8, 64, 16}, {8, 64, 32}}) {
+  for (const Stop& one :
+       {Stop{8, 100, 60}, {2, 100, 100}, {8, 64, 16}, {8, 64, 32}, {8, 32, 10}, {8, 12, 6}}) {
     SCOPED_TRACE(testing::Message() << one.channels << " for " << one.samples);
     shape_.nbits = one.bits;
     std::shuffle(order.begin(), order.end(), random_);
@@ -136,6 +137,25 @@ TEST_F(StoppedChannels, ThatDoSoTogetherForShortTimesLeaveTheNoiseAsItIs) {
     EXPECT_NEAR(summary_["empty_values"].get<double>(), static_cast<double>(values * kTimes / 300),
                 2.0 * static_cast<double>(values));
   }
+}
+
+// Packets of 32 of 256 channels that are lost for 5 to 15 samples, again and again, but not beside the pulses.
+TEST_F(StoppedChannels, ThatAreFewForAFewSamplesAreNoPulses) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  const std::vector<std::size_t> pulses{3000, 12'000, 20'000};
+  std::uint64_t lost = 0;
+  expect_unchanged(pulses, 8, [&](auto& values) {
+    for (std::size_t t = random_() % 50; t + 30 < kTimes; t += 30 + random_() % 30) {
+      const std::size_t samples = 5 + random_() % 11, card = 32 * (random_() % 8);
+      if (std::ranges::any_of(pulses, [&](std::size_t at) { return t + 80 > at && t < at + 80; }))
+        continue;
+      for (std::size_t k = t; k < t + samples; ++k)
+        std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(k * 256 + card), 32, 0.0);
+      lost += 32 * samples;
+    }
+  });
+  EXPECT_EQ(summary_["empty_values"].get<std::uint64_t>(), lost);
 }
 
 // 120 of 256 channels in two of three intervals of 8 s, the first two or the last two; the pulses are in the other one.
