@@ -36,6 +36,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Of the times in which a curve falls a run has at least so many, and more where a range of lags is suggested: g is known
 // to a third of its height or better.
 constexpr double kFewestTimes = 20, kTimesOfSuggestion = 100;
+// Detectors and dark states change g at shorter lags alone.
+constexpr double kLongestOfDetectors_s = 1e-4;
 // The best solution from the starts that the curve's shape suggests.
 fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
                       const fit::Points& points) {
@@ -277,6 +279,7 @@ class Fitter {
       one.solution.trouble = misfit_of(one, one.solution, all);
     }
     const bool fits = one.solution.trouble.empty();
+    if (fits && weighted_) one.solution.trouble = left_out_of(one);
     if (!fits && !changes && !trend) suggest_range(one, all);
     if (!changes && (fits || trend)) judge_changes(one, all, trend);
     // A decay that a run has only a few of is that of a single change.
@@ -293,7 +296,7 @@ class Fitter {
     // Dark states multiply g by less than this, afterpulsing by more, at shorter lags. What is much larger than the rest
     // is the curve, and the rest a drift.
     constexpr double kMostOfDarkStates = 2, kAfterpulsing_s = 1e-5;
-    for (double from = 2 * all.lag_s.front();; from *= 2) {
+    for (double from = 2 * all.lag_s.front(); from <= kLongestOfDetectors_s; from *= 2) {
       const fit::Points points = points_of(one, from);
       if (2 * points.g.size() < all.g.size()) return;
       const fit::Solution solution = best_of(config_, parameters_, points);
@@ -309,6 +312,16 @@ class Fitter {
       one.suggested_lowest_lag_s = points.lag_s.front();
       return;
     }
+  }
+
+  // A range that leaves out the curve's own fall: what is left may be a change of the rate, or another species.
+  std::string left_out_of(const CurveFit& one) const {
+    constexpr double kMuchHigher = 1.5;
+    const double height = fit::amplitude(config_.model, one.solution.values);
+    const double before = most_of(points_of(one, 0), kLongestOfDetectors_s, config_.lowest_lag_s);
+    if (before <= kMuchHigher * height) return {};
+    return fmt::format("the curve before the range is {:.2g} times as high as the model",
+                       before / height);
   }
 
   // Whether the run is shorter than so many of the times in which the curve falls.

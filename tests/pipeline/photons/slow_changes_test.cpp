@@ -156,6 +156,23 @@ TEST(SlowChanges, ADecayThatLastsForAPartOfTheRunIsDoubtful) {
   EXPECT_EQ(result.fits[0].status, "the curve falls in more than 1/20 of the run");
 }
 
+// What a range leaves out is not always the detector's: the rest of the curve is another species, or a change of the
+// rate. A dark state is left out as before.
+TEST(SlowChanges, ARangeThatLeavesOutTheFallIsDoubtful) {
+  const fit::Model two = fit::parse_model("2x3d");
+  FitConfig config;
+  config.lowest_lag_s = 2e-2;
+  const std::string status =
+      fit_curves(
+          tests::exact(two, std::vector<std::vector<double>>(1, {2, 5e-4, 1e-1, 0.6, 5, 0}), 0.02),
+          config)
+          .fits[0]
+          .status;
+  EXPECT_TRUE(status.starts_with("the curve before the range is 2")) << status;
+  config.lowest_lag_s = 3e-5;
+  EXPECT_EQ(fit_curves(tests::exact(tests::kTriplet, 1, 0.02), config).fits[0].status, "ok");
+}
+
 // The record of a file says that counts stop: whatever the curve is, a range of it is no remedy.
 TEST(SlowChanges, NoRangeIsSuggestedWhereCountsStop) {
   auto random = tests::generator();
