@@ -241,6 +241,8 @@ TEST(Candidates, TablesOfFewColumnsAreNone) {
   }
   write(folder / "c.csv", random_candidates(3), search(), false);
   EXPECT_TRUE(recognise(folder / "c.csv"));
+  write(folder / "c.your.csv", random_candidates(3), search(), false);
+  EXPECT_TRUE(recognise(folder / "c.your.csv"));
   write(folder / "none.csv", {}, search(), false);
   EXPECT_TRUE(recognise(folder / "none.csv"));
 }
