@@ -47,6 +47,7 @@ nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
           paths.size() == 1 ? formats::curves::read_set(paths.front(), &facts.front())
                             : formats::curves::read_sets(paths, &facts));
     const std::uint64_t all = fit->curves->curves;
+    const auto names = paths.empty() ? std::vector<std::string>{"curves"} : paths;
     fit->result = pipeline::fit_curves(
         *fit->curves, config,
         [&](double share) {
@@ -55,9 +56,8 @@ nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
           now.total_samples = all;
           tell(now);
         },
-        stop);
-    pipeline::repeat_stops(*fit->curves, paths.empty() ? std::vector<std::string>{"curves"} : paths,
-                           facts, fit->result);
+        stop, pipeline::stopped_curves(*fit->curves, names, facts));
+    pipeline::name_changes_of_rates(*fit->curves, names, facts, fit->result);
     return 0;
   });
   return nb::cast(fit);

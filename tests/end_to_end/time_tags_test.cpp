@@ -228,7 +228,8 @@ TEST(Microtimes, AreAHistogram) {
   EXPECT_EQ(run({"inspect", scratch / "x.csv", "--tcspc", scratch / "h3.csv"}).status, kWrongUsage);
 }
 
-// The header says that there are two inputs. Two damaged tags: one has a number that an input may have.
+// The header says that there are two inputs. Two damaged tags, of which one has a number that an input may have, and
+// some that are too many for it.
 TEST_F(TimeTags, DetectorsOfDamagedTagsAreNamedOrLeftOut) {
   std::vector<std::uint32_t> words;
   std::uint32_t time = 0;
@@ -242,7 +243,7 @@ TEST_F(TimeTags, DetectorsOfDamagedTagsAreNamedOrLeftOut) {
   save(scratch_ / "x.ptu", tag_file(kHydraHarp2T2, words, 1e-9));
   const CommandResult result = autocorrelate({"--bin", "100ns"});
   EXPECT_NE(result.err.find("x.ptu: detector 2 (1 photon) of 250000: damaged tags make such "
-                            "detectors; --detectors chooses the ones that are real"),
+                            "detectors; left out; --detectors, or pairs that name them, take them"),
             std::string::npos)
       << result.err;
   EXPECT_NE(result.err.find("x.ptu: detector 37 (1 photon) of 250000: damaged tags make such "
@@ -250,10 +251,14 @@ TEST_F(TimeTags, DetectorsOfDamagedTagsAreNamedOrLeftOut) {
             std::string::npos)
       << result.err;
   const auto said = nlohmann::json::parse(result.out);
-  EXPECT_EQ(said["sensors"], 3);
-  EXPECT_EQ(said["ignored_photons"], 1);
+  EXPECT_EQ(said["sensors"], 2);
+  EXPECT_EQ(said["ignored_photons"], 2);
   const CommandResult chosen = autocorrelate({"--bin", "100ns", "--detectors", "0,1"});
   EXPECT_EQ(chosen.err.find("damaged tags"), std::string::npos) << chosen.err;
+  const CommandResult paired = autocorrelate({"--bin", "100ns", "--pairs", "0x2,0x1"});
+  EXPECT_EQ(nlohmann::json::parse(paired.out)["curves"], 2) << paired.err;
+  const CommandResult named = autocorrelate({"--bin", "100ns", "--detectors", "0,2"});
+  EXPECT_EQ(nlohmann::json::parse(named.out)["sensors"], 2) << named.err;
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ void write(const std::string& path, std::span<const core::Candidate> candidates,
            const SearchDescription& search, bool overwrite);
 
 /// Whether a file of this name, and of these first bytes, is such a list, or lines of JSON as `search --events` and
-/// `search --json` give them. Correlation curves are .csv too: with comments first, or tabs between numbers.
+/// `search --json` give them. Correlation curves are .csv too: with comments first, tabs between numbers, or few columns.
 bool recognise(const std::string& path);
 
 /// Reads any of these; a .csv by its first line, with or without the column `filled`, JSON by its first byte. Fields

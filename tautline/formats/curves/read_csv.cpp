@@ -85,6 +85,14 @@ std::string what_it_may_be(const std::string& path) {
   return commands.empty() ? "is this a correlation curve as PyCorrFit writes it?" : commands;
 }
 
+// "Lag time [s],G": several fields, none of which is a number.
+bool is_heading(std::string_view line) {
+  const auto fields = split(line, kSeparators);
+  return fields.size() > 1 && std::ranges::none_of(fields, [](std::string_view field) {
+           return number(field).has_value();
+         });
+}
+
 // Text of a known kind that is no curve.
 void refuse_other_table(const std::string& path) {
   if (is_known_text(path) && commands_for(path).find("correlation curve") == std::string::npos)
@@ -145,7 +153,10 @@ CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::stri
     if (row.size() < 2 && curve.lag_s.empty()) refuse_other_table(path);
     if (row.size() < 2)
       throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
-                         "two numbers or more, lag (s) and G", what_it_may_be(path));
+                         "two numbers or more, lag (s) and G",
+                         curve.lag_s.empty() && is_heading(line) && commands_for(path).empty()
+                             ? "names of columns stand behind #, or are lag_s,g,standard_error"
+                             : what_it_may_be(path));
     add_row(curve, part, row, with_error);
   }
   if (curve.lag_s.empty()) throw format_error(path, "curve", "no lags", "lines of lag (s) and G");

@@ -21,6 +21,9 @@ struct Table {
 struct Sections {
   std::vector<double> mode;  // two inputs for each curve
   Table curves, raw, intensity;
+  bool has_intensity = false;          // its heading, which is behind the curves
+  bool ends_in_table = false;          // inside its last line
+  bool ends_before_intensity = false;  // with that heading
 };
 
 // Modes with names are of two inputs.
@@ -32,6 +35,9 @@ constexpr struct {
               {"dualauto", {0, 0, 1, 1}},
               {"dualcross", {0, 1, 1, 0}},
               {"quad", {0, 0, 1, 1, 0, 1, 1, 0}}};
+
+constexpr const char* kCutShort =
+    "the file is cut short: copy it again, or save lags and G - 1 of its whole lines as .csv";
 
 // Two inputs for each curve: "2 3 3 2" or "Dual Cross"; empty where it is neither.
 std::vector<double> inputs_of(std::string_view mode) {
@@ -60,6 +66,7 @@ Sections read_sections(const std::string& path, CurveFile& file) {
       // "[Delay_Correlation_...]" names the columns of the section that it is in.
       const std::string section = lower(line);
       if (!section.starts_with("[delay_")) table = table_of(sections, section);
+      sections.has_intensity = sections.has_intensity || table == &sections.intensity;
       continue;
     }
     if (const std::size_t equals = line.find('='); equals != std::string_view::npos) {
@@ -72,13 +79,33 @@ Sections read_sections(const std::string& path, CurveFile& file) {
     if (table == nullptr) continue;
     std::vector<double> row = numbers(line);
     if (row.empty() || (!table->rows.empty() && row.size() != table->rows.front().size()))
-      throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
-                         table->rows.empty()
-                             ? "numbers"
-                             : std::to_string(table->rows.front().size()) + " numbers");
+      throw format_error(
+          path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
+          table->rows.empty() ? "numbers" : std::to_string(table->rows.front().size()) + " numbers",
+          n + 1 == lines.size() ? kCutShort : "");
     table->rows.push_back(std::move(row));
+    sections.ends_in_table = n + 1 == lines.size();
   }
+  sections.ends_before_intensity = table == &sections.intensity && table->rows.empty();
   return sections;
+}
+
+// A file that is cut short has whole lines up to the last one, whose last number may have lost digits.
+void refuse_cut_short(const std::string& path, const CurveFile& file, const Sections& sections) {
+  if (!sections.has_intensity)
+    throw format_error(path, "[IntensityHistory]",
+                       "missing behind " + std::to_string(sections.curves.rows.size()) + " lags",
+                       "the section that follows the curves", kCutShort);
+  const auto stated = file.facts.find("tracenumber");
+  const double traces = stated == file.facts.end() ? 0 : number(stated->second).value_or(0);
+  if (sections.ends_before_intensity)
+    throw format_error(path, "[IntensityHistory]", "empty", "lines of time and rates", kCutShort);
+  if (static_cast<double>(sections.intensity.rows.size()) < traces)
+    throw format_error(path, "[IntensityHistory]",
+                       std::to_string(sections.intensity.rows.size()) + " lines",
+                       stated->second + ", its TraceNumber", kCutShort);
+  if (sections.ends_in_table)
+    throw format_error(path, "last line", "without its end", "a whole line", kCutShort);
 }
 
 core::CurveSignal signal_of(const Table& intensity, std::size_t input) {
@@ -152,6 +179,7 @@ CurveFile read_sin(const std::string& path) {
   if (sections.curves.rows.empty())
     throw format_error(path, "[CorrelationFunction]", "missing or empty",
                        "lines of lags and curves");
+  refuse_cut_short(path, file, sections);
   const std::size_t held = sections.curves.rows.front().size() - 1;
   const std::size_t curves = sections.mode.size() / 2;
   if (sections.mode.size() % 2 != 0 || curves == 0 || curves > held)

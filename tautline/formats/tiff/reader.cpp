@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -62,9 +64,39 @@ std::string text_of(const Frame& f) {
          (f.tiled ? " in tiles" : "");
 }
 
+// "images=N" of an ImageDescription that ImageJ wrote; 0: none.
+std::uint64_t images_of(TIFF* file) {
+  constexpr std::string_view kBegin = "ImageJ=", kImages = "\nimages=";
+  const char* text = nullptr;
+  if (TIFFGetField(file, TIFFTAG_IMAGEDESCRIPTION, &text) == 0 || text == nullptr) return 0;
+  const std::string_view description(text);
+  const std::size_t at = description.find(kImages);
+  std::uint64_t images = 0;
+  if (description.starts_with(kBegin) && at != std::string_view::npos)
+    std::from_chars(description.data() + at + kImages.size(),
+                    description.data() + description.size(), images);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
+  return images < kMost ? images : 0;
+}
+
+// The byte at which the frame's pixels begin where the file has them as they are, one strip behind the other.
+std::optional<std::uint64_t> plain_pixels_of(TIFF* file) {
+  std::uint16_t compression = COMPRESSION_NONE, order = FILLORDER_MSB2LSB;
+  TIFFGetFieldDefaulted(file, TIFFTAG_COMPRESSION, &compression);
+  TIFFGetFieldDefaulted(file, TIFFTAG_FILLORDER, &order);
+  const std::uint64_t* offsets = nullptr;
+  if (compression != COMPRESSION_NONE || order != FILLORDER_MSB2LSB ||
+      TIFFGetField(file, TIFFTAG_STRIPOFFSETS, &offsets) == 0 || offsets == nullptr)
+    return std::nullopt;
+  for (std::uint32_t k = 1; k < TIFFNumberOfStrips(file); ++k)
+    if (offsets[k] != offsets[0] + k * static_cast<std::uint64_t>(TIFFStripSize64(file)))
+      return std::nullopt;
+  return offsets[0];
+}
+
 class StackReader : public CountReader {
  public:
-  explicit StackReader(const std::string& path) : path_(path) {
+  explicit StackReader(const std::string& path) : path_(path), bytes_(path) {
     TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
     TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, &message_);
     TIFFOpenOptionsSetWarningHandlerExtR(options, keep_message, &warning_);
@@ -73,11 +105,14 @@ class StackReader : public CountReader {
     if (!file_) throw format_error(path, "TIFF", message_, "a whole header", "the file is damaged");
     frame_ = frame();
     check();
+    message_.clear();
     frames_ = TIFFNumberOfDirectories(file_.get());
+    const bool broken = !message_.empty();
     description_.format = "TIFF";
     description_.sensors = static_cast<std::size_t>(frame_.rows) * frame_.columns;
     description_.rows = frame_.rows;
     description_.columns = frame_.columns;
+    find_frames(broken);
     go_to(0);
   }
 
@@ -88,9 +123,13 @@ class StackReader : public CountReader {
     const std::size_t bytes = description_.sensors * core::bytes_of(description_.type);
     std::size_t done = 0;
     for (; !ended_ && next_ < frames_ && (done + 1) * bytes <= counts.size(); ++done) {
-      if (!read_frame(counts.subspan(done * bytes, bytes))) break;
+      const auto pixels = counts.subspan(done * bytes, bytes);
+      if (pixels_)
+        read_pixels(pixels);
+      else if (!read_frame(pixels))
+        break;
       ++next_;
-      if (next_ < frames_ && !read_directory(next_)) end("its directory");
+      if (!pixels_ && next_ < frames_ && !read_directory(next_)) end("its directory");
     }
     return done;
   }
@@ -125,9 +164,38 @@ class StackReader : public CountReader {
                                             : core::SampleType::u32;
   }
 
+  // ImageJ writes the pixels of all frames behind the first directory, and the other directories behind them or not at
+  // all. `broken`: the chain of directories ends before its end.
+  void find_frames(bool broken) {
+    const std::uint64_t found = frames_, images = images_of(file_.get());
+    if (images > found && (found == 1 || broken)) {
+      const std::uint64_t frame_bytes = description_.sensors * core::bytes_of(description_.type);
+      const auto first = plain_pixels_of(file_.get());
+      const std::uint64_t inside = first && *first < bytes_.size() ? bytes_.size() - *first : 0;
+      const std::uint64_t whole = std::min(images, inside / frame_bytes);
+      const std::uint64_t directory = TIFFCurrentDirOffset(file_.get());
+      if (whole > found && (directory < *first || directory >= *first + whole * frame_bytes)) {
+        pixels_ = first;
+        frames_ = whole;
+        if (whole < images) damage_.trailing_bytes = inside % frame_bytes;
+      }
+      if (frames_ < images) {
+        damage_.lost_samples += (images - frames_) * description_.sensors;
+        damage_.note(path_ + ": ImageDescription: images=" + std::to_string(images) +
+                     ", but the file has " + std::to_string(frames_) +
+                     (frames_ == 1 ? " frame" : " frames") +
+                     ": it is cut short, or frames were taken out of it");
+      }
+    } else if (broken) {
+      damage_.note(path_ + ": frame " + std::to_string(found) + ": its directory cannot be read (" +
+                   message_ + "): the file is cut short or damaged; the frames before it count");
+    }
+  }
+
   // libtiff finds a frame by its number from the first one on: its place is noted here.
   void go_to(std::uint64_t frame) {
     next_ = std::min(frame, frames_);
+    if (pixels_) return;
     if (places_.empty()) places_.push_back(TIFFCurrentDirOffset(file_.get()));
     std::uint64_t at = std::min<std::uint64_t>(next_, places_.size() - 1);
     if (next_ == frames_) return;
@@ -171,9 +239,22 @@ class StackReader : public CountReader {
       end("its pixels");
       return false;
     }
+    check_values(counts);
+    return true;
+  }
+
+  // Of frames without directories.
+  void read_pixels(std::span<std::byte> counts) {
+    bytes_.read_whole(*pixels_ + next_ * counts.size(), counts);
+    if (TIFFIsByteSwapped(file_.get()) != 0)
+      for (std::size_t at = 0, size = frame_.bits / 8u; at < counts.size(); at += size)
+        std::ranges::reverse(counts.subspan(at, size));
+    check_values(counts);
+  }
+
+  void check_values(std::span<const std::byte> counts) const {
     if (frame_.format == SAMPLEFORMAT_INT) check_signs(counts);
     if (frame_.format == SAMPLEFORMAT_IEEEFP) check_floats(counts);
-    return true;
   }
 
   // The bytes of a signed count that is not negative are those of the unsigned one.
@@ -196,17 +277,19 @@ class StackReader : public CountReader {
   }
 
   std::string path_, message_, warning_;
+  InputFile bytes_;
   std::unique_ptr<TIFF, Close> file_;
   Frame frame_;
   std::uint64_t frames_ = 0, next_ = 0;
   std::vector<std::uint64_t> places_;  // bytes of the first directories, in order
+  std::optional<std::uint64_t>
+      pixels_;  // the first byte of frames that follow one another, without directories
   bool ended_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<CountReader> open(const std::string& path) {
-  const InputFile exists(path);  // its own words where there is none
   return std::make_unique<StackReader>(path);
 }
 

@@ -7,15 +7,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
@@ -23,6 +21,7 @@
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/tiff/tiff.h"
+#include "tautline/pipeline/photons/count_notes.h"
 #include "tautline/pipeline/photons/count_stops.h"
 #include "tautline/pipeline/photons/packet_counts.h"
 #include "tautline/stream/live_photons.h"
@@ -155,100 +154,6 @@ double bin_of(const AutocorrelateConfig& config, const formats::CountDescription
                 (config.input == "-" ? "standard input" : config.input) + ": length of a bin",
                 "unknown", "seconds, above 0", "give `bin_s`");
   return bin_s;
-}
-
-// Counts carry no bin length: a bare number that was meant in microseconds is read as seconds.
-void note_long_bins(const AutocorrelateConfig& config, const CountInput& input) {
-  constexpr double kLong_s = 0.1;
-  if (!config.log || input.description.bin_s > 0 || input.bin_s < kLong_s) return;
-  config.log(
-      core::LogLevel::warning,
-      fmt::format("{}: bins of {:.6g} s{}; a number without a unit is seconds, and `bin_s` takes "
-                  "\"5us\" and \"20 ms\" too",
-                  input.name, input.bin_s,
-                  input.live() ? ""
-                               : fmt::format(" make its {} a run of {:.6g} hours",
-                                             core::counted(input.file->total_samples(), "bin"),
-                                             static_cast<double>(input.file->total_samples()) *
-                                                 input.bin_s / 3600)));
-}
-
-// An array says nothing of its axes: one whose inputs are rows, or dedispersed series without their record, has more
-// sensors than times.
-void note_order_of_axes(const AutocorrelateConfig& config, const CountInput& input) {
-  const formats::CountDescription& d = input.description;
-  if (!config.log || config.source || d.format != "NPY" || d.rows > 0 || input.file == nullptr ||
-      d.sensors <= input.file->total_samples())
-    return;
-  config.log(core::LogLevel::warning,
-             fmt::format("{}: taken for photon counts [time][sensor], {} of {}; an array of "
-                         "[sensor][time] has to be transposed, numpy.save(\"x.npy\", x.T), and a "
-                         "dedispersed series, which is no counts, needs the .json that was written "
-                         "with it beside it",
-                         input.name, core::counted(input.file->total_samples(), "time"),
-                         core::counted(d.sensors, "sensor")));
-}
-
-// Floats may be any quantity.
-void note_fractions(const AutocorrelateConfig& config, const CountInput& input) {
-  constexpr std::size_t kLookedAt = 65'536;  // values
-  if (!config.log || config.source || input.file == nullptr || input.description.format != "NPY" ||
-      input.description.type != core::SampleType::f32 || config.raw.dtype == core::SampleType::f32)
-    return;
-  const std::size_t sensors = input.description.sensors;
-  std::vector<float> values(std::max<std::size_t>(1, kLookedAt / sensors) * sensors);
-  const std::size_t rows = open_file(config)->read(std::as_writable_bytes(std::span(values)));
-  values.resize(rows * sensors);
-  const auto one =
-      std::ranges::find_if(values, [](float value) { return value != std::floor(value); });
-  if (one == values.end()) return;
-  const auto place = static_cast<std::size_t>(one - values.begin());
-  config.log(
-      core::LogLevel::info,
-      fmt::format("{}: no whole numbers ({:.6g} at time {}, sensor {}): taken as intensities "
-                  "[time][sensor], not as counts",
-                  input.name, *one, place / sensors, place % sensors));
-}
-
-// The first counts of arrays and raw files, which nothing else describes; none of other inputs.
-std::vector<std::uint32_t> first_counts(const AutocorrelateConfig& config,
-                                        const CountInput& input) {
-  constexpr std::size_t kLookedAt = 65'536;  // values
-  const formats::CountDescription& d = input.description;
-  if (config.source || input.file == nullptr || (d.format != "NPY" && d.format != "raw") ||
-      (d.type != core::SampleType::u16 && d.type != core::SampleType::u32))
-    return {};
-  const std::size_t most = std::max<std::size_t>(1, kLookedAt / d.sensors);
-  std::vector<std::byte> bytes(most * d.sensors * core::bytes_of(d.type));
-  const std::size_t count = open_file(config)->read(bytes) * d.sensors;
-  return core::with_type<std::uint16_t, std::uint32_t>(
-      core::SampleView<1>(bytes.data(), d.type, {count}), "type", [&](const auto& values) {
-        std::vector<std::uint32_t> counts(count);
-        for (std::size_t k = 0; k < count; ++k) counts[k] = values(k);
-        return counts;
-      });
-}
-
-// Counts whose bytes are in the other order, and arrival times, which are no counts.
-void note_other_values(const AutocorrelateConfig& config, const CountInput& input) {
-  constexpr std::size_t kFewestCounts = 10, kFewestTimes = 100;
-  if (!config.log) return;
-  const std::vector<std::uint32_t> counts = first_counts(config, input);
-  const bool swapped = std::ranges::count_if(counts, [](auto c) { return c > 0; }) >=
-                           std::ptrdiff_t{kFewestCounts} &&
-                       std::ranges::all_of(counts, [](auto c) { return c % 256 == 0; });
-  if (swapped)
-    config.log(core::LogLevel::warning,
-               fmt::format("{}: every count is a multiple of 256 (of the first {}): are the bytes "
-                           "of each in the other order? numpy.memmap(\"x\", \">u2\") reads such "
-                           "files, and x.astype(\"<u2\") corrects an array",
-                           input.name, counts.size()));
-  if (!swapped && input.description.sensors == 1 && counts.size() >= kFewestTimes &&
-      std::ranges::adjacent_find(counts, std::greater_equal<>()) == counts.end())
-    config.log(core::LogLevel::warning,
-               fmt::format("{}: each count is larger than the one before (of the first {}), as "
-                           "arrival times are: numpy.bincount(t // bin) makes counts of these",
-                           input.name, counts.size()));
 }
 
 // The samples that start_s and duration_s select: the first, and their number.
@@ -520,10 +425,10 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   input.sensors = std::make_shared<SensorMap>(config.sensors, description.sensors, description.rows,
                                               description.columns, description.numbers);
   const std::uint64_t total = input.live() ? kAllThatCome : input.file->total_samples();
-  note_long_bins(config, input);
-  note_order_of_axes(config, input);
-  note_fractions(config, input);
-  note_other_values(config, input);
+  note_doubtful_counts(config,
+                       {input.name, description, input.bin_s,
+                        input.live() ? std::nullopt : std::optional(input.file->total_samples())},
+                       [&] { return open_file(config); });
   std::tie(input.first, input.samples) = part_of(config, total, input.bin_s);
   if (input.live_counts != nullptr) input.live_counts->skip(input.first);
   if (input.live_tags != nullptr) input.live_tags->start_at(input.first);

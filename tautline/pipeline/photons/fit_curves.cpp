@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
@@ -14,6 +18,7 @@
 #include "tautline/pipeline/photons/count_trend.h"
 #include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
+#include "tautline/pipeline/photons/fit/slow_changes.h"
 #include "tautline/pipeline/photons/fit/start.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
 #include "tautline/pipeline/photons/fit_summary.h"
@@ -28,6 +33,11 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+// Of the times in which a curve falls a run has at least so many, and more where a range of lags is suggested: g is known
+// to a third of its height or better.
+constexpr double kFewestTimes = 20, kTimesOfSuggestion = 100;
+// Detectors and dark states change g at shorter lags alone.
+constexpr double kLongestOfDetectors_s = 1e-4;
 // The best solution from the starts that the curve's shape suggests.
 fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
                       const fit::Points& points) {
@@ -120,13 +130,28 @@ void check_lengths(const FitConfig& config) {
 }
 
 // A drift of the rate: what is left of the curve without its shortest lags may be the drift alone.
-bool has_trend(const CorrelationCurves& curves, std::size_t curve) {
-  const auto found = [](const core::CurveSignal& signal) {
-    const auto trend = trend_of(signal.trace.rate_khz);
-    return trend && trend->standard_errors > kTrendStandardErrors;
-  };
-  return !curves.detrended && ((curve < curves.first.size() && found(curves.first[curve])) ||
-                               (curve < curves.second.size() && found(curves.second[curve])));
+std::optional<CountTrend> trend_of_curve(const CorrelationCurves& curves, std::size_t curve) {
+  if (curves.detrended) return std::nullopt;
+  for (const auto* signals : {&curves.first, &curves.second})
+    if (curve < signals->size())
+      if (auto trend = trend_of((*signals)[curve].trace.rate_khz);
+          trend && trend->standard_errors > kTrendStandardErrors)
+        return trend;
+  return std::nullopt;
+}
+
+std::optional<fit::SlowChange> slow_change_of(const CorrelationCurves& curves, std::size_t curve,
+                                              const fit::Model& model,
+                                              const fit::Solution& solution) {
+  if (curves.detrended || curve >= curves.first.size()) return std::nullopt;
+  return fit::slow_change_of(model, solution.values, curves.first[curve].trace,
+                             curves.cross && curve < curves.second.size()
+                                 ? curves.second[curve].trace
+                                 : core::RateTrace());
+}
+
+void add_reason(std::string reason, std::string& trouble) {
+  trouble = std::move(reason) + (trouble.empty() ? "" : "; " + trouble);
 }
 
 // The largest g of these lags that is beyond the noise.
@@ -244,25 +269,42 @@ class Fitter {
       finish(result.fits[who[k]], points[k], std::move(solutions[k]));
   }
 
-  // A curve beyond the noise limit is not described by the model; perhaps only its shortest lags are not.
   void judge(CurveFit& one) const {
-    if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
+    if (!one.solution.converged || !one.solution.trouble.empty()) return;
+    const bool changes = one.counts_stop || one.rate_steps;
+    const auto trend = trend_of_curve(curves_, one.sensor);
     const fit::Points all = points_of(one, config_.lowest_lag_s);
-    one.highest_reduced_chi2 = limit_of(one, all, one.solution.degrees_of_freedom);
-    one.solution.trouble = misfit_of(one, one.solution, all);
-    if (one.solution.trouble.empty() || has_trend(curves_, one.sensor)) return;
+    if (weighted_) {
+      one.highest_reduced_chi2 = limit_of(one, all, one.solution.degrees_of_freedom);
+      one.solution.trouble = misfit_of(one, one.solution, all);
+    }
+    const bool fits = one.solution.trouble.empty();
+    if (fits && weighted_) one.solution.trouble = left_out_of(one);
+    if (!fits && !changes && !trend) suggest_range(one, all);
+    if (!changes && (fits || trend)) judge_changes(one, all, trend);
+    // A decay that a run has only a few of is that of a single change.
+    if (is_long(one.solution, kFewestTimes))
+      add_reason(fmt::format("the curve falls in more than 1/{:g} of the run", kFewestTimes),
+                 one.solution.trouble);
+  }
+
+ private:
+  // A curve beyond the noise limit is not described by the model; perhaps only its shortest lags are not.
+  void suggest_range(CurveFit& one, const fit::Points& all) const {
     // Any model fits few lags, and lags in or after the fall determine little: at a tenth of its time g is 0.9 g0.
     constexpr double kBeforeTheFall = 10;
     // Dark states multiply g by less than this, afterpulsing by more, at shorter lags. What is much larger than the rest
     // is the curve, and the rest a drift.
-    constexpr double kMostOfDarkStates = 3, kAfterpulsing_s = 1e-5;
-    for (double from = 2 * all.lag_s.front();; from *= 2) {
+    constexpr double kMostOfDarkStates = 2, kAfterpulsing_s = 1e-5;
+    for (double from = 2 * all.lag_s.front(); from <= kLongestOfDetectors_s; from *= 2) {
       const fit::Points points = points_of(one, from);
       if (2 * points.g.size() < all.g.size()) return;
       const fit::Solution solution = best_of(config_, parameters_, points);
       if (!solution.converged || !solution.trouble.empty() ||
           !misfit_of(one, solution, points).empty() ||
           kBeforeTheFall * points.lag_s.front() > time_of(config_.model, solution) ||
+          is_long(solution, kTimesOfSuggestion) ||
+          slow_change_of(curves_, one.sensor, config_.model, solution) ||
           (points.lag_s.front() > kAfterpulsing_s &&
            kMostOfDarkStates * fit::amplitude(config_.model, solution.values) <
                std::max(one.g0, most_of(all, kAfterpulsing_s, points.lag_s.front()))))
@@ -272,7 +314,59 @@ class Fitter {
     }
   }
 
- private:
+  // A range that leaves out the curve's own fall: what is left may be a change of the rate, or another species.
+  std::string left_out_of(const CurveFit& one) const {
+    constexpr double kMuchHigher = 1.5;
+    const double height = fit::amplitude(config_.model, one.solution.values);
+    const double before = most_of(points_of(one, 0), kLongestOfDetectors_s, config_.lowest_lag_s);
+    if (before <= kMuchHigher * height) return {};
+    return fmt::format("the curve before the range is {:.2g} times as high as the model",
+                       before / height);
+  }
+
+  // Whether the run is shorter than so many of the times in which the curve falls.
+  bool is_long(const fit::Solution& solution, double times) const {
+    return curves_.duration_s > 0 && times * time_of(config_.model, solution) > curves_.duration_s;
+  }
+
+  // A change that the model does not explain, and that moves the result by more than its error.
+  void judge_changes(CurveFit& one, fit::Points points,
+                     const std::optional<CountTrend>& trend) const {
+    const auto change = slow_change_of(curves_, one.sensor, config_.model, one.solution);
+    if (!change) return;
+    fit::Solution with = best_of(config_, parameters_, points);
+    for (double& g : points.g) g -= change->added;
+    fit::Solution without = best_of(config_, parameters_, points);
+    for (fit::Solution* of : {&with, &without})
+      if (of->converged) order_species(config_, parameters_, *of);
+    const std::string moved = moves(one.solution.standard_errors, with, without);
+    if (moved.empty()) return;
+    const std::string words =
+        trend
+            ? fmt::format("{} by {:.2g} % over the run", trend->change < 0 ? "falls" : "rises",
+                          100 * std::fabs(trend->change))
+            : fmt::format("changes over {:.2g} s by more than the model explains", change->part_s);
+    one.slow_changes = fmt::format("the rate {}, which moves {}", words, moved);
+    add_reason(one.slow_changes, one.solution.trouble);
+  }
+
+  // "n by 12 %, tau_d_s by 40 %": the number or height, and the time, where they differ by more than their errors.
+  std::string moves(const std::vector<double>& errors, const fit::Solution& with,
+                    const fit::Solution& without) const {
+    constexpr double kLeastMove = 0.05;
+    if (!with.converged) return {};
+    if (!without.converged) return "the result by an unknown amount";
+    std::string moved;
+    for (std::size_t k = 0; k < 2; ++k) {
+      const double move = std::fabs(with.values[k] - without.values[k]);
+      if (parameters_[k].fixed || move < kLeastMove * without.values[k] || move < errors[k])
+        continue;
+      moved += fmt::format("{}{} by {:.2g} %", moved.empty() ? "" : ", ", parameters_[k].name,
+                           100 * move / without.values[k]);
+    }
+    return moved;
+  }
+
   fit::Points points_of(const CurveFit& one, double lowest_lag_s) const {
     return fit::points_of(curves_, one.sensor, {lowest_lag_s, config_.highest_lag_s, weighted_});
   }
@@ -349,19 +443,30 @@ class Fitter {
   bool weighted_, segments_;
 };
 
-void doubt_steps(const CorrelationCurves& curves, FitResult& result) {
+// Stops have steps, too.
+void find_changes(const CorrelationCurves& curves, const std::vector<bool>& stopped,
+                  FitResult& result) {
   for (CurveFit& one : result.fits) {
-    if (one.masked || steps_of_curve(curves, one.sensor).empty()) continue;
-    one.suggested_lowest_lag_s = kNan;
-    one.solution.trouble = std::string(kRateStepsTrouble) +
-                           (one.solution.trouble.empty() ? "" : "; " + one.solution.trouble);
+    if (one.masked) continue;
+    one.counts_stop = one.sensor < stopped.size() && stopped[one.sensor];
+    one.rate_steps =
+        !one.counts_stop && !curves.detrended && !steps_of_curve(curves, one.sensor).empty();
   }
+}
+
+void doubt_changes(FitResult& result) {
+  for (CurveFit& one : result.fits)
+    if (one.counts_stop)
+      add_reason("counts stop, which bends the curve", one.solution.trouble);
+    else if (one.rate_steps)
+      add_reason("the rate of counts steps, which bends the curve", one.solution.trouble);
 }
 
 }  // namespace
 
 FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
-                     const FitProgress& progress, std::stop_token stop) {
+                     const FitProgress& progress, std::stop_token stop,
+                     const std::vector<bool>& stopped) {
   const auto started = core::Clock::now();
   core::check(config);
   check(given, config);
@@ -378,9 +483,10 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
     fitter.fit_each(result, progress, stop);
   else
     fitter.fit_together(result);
+  find_changes(curves, stopped, result);
   for (CurveFit& one : result.fits)
     if (!one.masked) fitter.judge(one);
-  if (!curves.detrended) doubt_steps(curves, result);
+  doubt_changes(result);
   summarise(result);
   result.elapsed_s = core::seconds_since(started);
   return result;

@@ -15,19 +15,29 @@ namespace tautline::pipeline {
 
 using FitProgress = std::function<void(double)>;
 
-/// Fits every curve. Throws Error(config) naming the parameter or the range.
+/// Fits every curve. Throws Error(config) naming the parameter or the range. `stopped`: stopped_curves(), whose fits are
+/// doubtful; empty: none.
 FitResult fit_curves(const core::CorrelationCurves& curves, const FitConfig& config,
-                     const FitProgress& progress = {}, std::stop_token stop = {});
+                     const FitProgress& progress = {}, std::stop_token stop = {},
+                     const std::vector<bool>& stopped = {});
 
 /// One line for each curve: sensor, label, row, column, status, each parameter and its error, d,
 /// g0, chi2, degrees of freedom, reduced_chi2 (NaN unweighted), rate_hz, brightness_hz (rate / n).
 std::string fit_csv(const FitResult& result, const core::CorrelationCurves& curves,
                     const std::string& history);
 
-/// Adds a warning for each file whose correlator reported stopped sensors, and marks the fits of their curves as
-/// doubtful: stops distort a curve, however good its fit.
-void repeat_stops(const core::CorrelationCurves& curves, const std::vector<std::string>& paths,
-                  const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result);
+/// For each curve whether its file's correlator reported that a sensor of it stopped: stops distort a curve, however
+/// good its fit.
+std::vector<bool> stopped_curves(const core::CorrelationCurves& curves,
+                                 const std::vector<std::string>& paths,
+                                 const std::vector<formats::curves::CurvesFacts>& facts);
+
+/// Adds a warning for each file whose correlator reported stopped sensors, and for curves whose rates step or change
+/// slowly.
+void name_changes_of_rates(const core::CorrelationCurves& curves,
+                           const std::vector<std::string>& paths,
+                           const std::vector<formats::curves::CurvesFacts>& facts,
+                           FitResult& result);
 
 /// Reads config.input, fits, and writes what config names.
 FitResult fit_file(const FitConfig& config, const FitProgress& progress = {},

@@ -20,7 +20,6 @@
 #include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/fit_curves.h"
 #include "tautline/pipeline/photons/fit_page.h"
-#include "tautline/pipeline/photons/fit_summary.h"
 #include "tautline/pipeline/photons/rate_steps.h"
 
 namespace tautline::pipeline {
@@ -72,59 +71,85 @@ void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
         repeated, c.curves, first));
 }
 
-// The fits of one file's curves, [first, end), whose labels begin with the file's name. Counts that stop have steps, too.
-void doubt_stopped(const CorrelationCurves& curves, std::size_t first, std::size_t end,
-                   const std::string& file_name, const NotedStopped& stopped, FitResult& result) {
-  for (CurveFit& one : result.fits) {
-    if (one.sensor < first || one.sensor >= end || one.masked) continue;
-    const std::string label = curves.first[one.sensor].label.substr(file_name.size());
-    if (stopped.contains(label) ||
-        (curves.cross && stopped.contains(curves.second[one.sensor].label))) {
-      std::string& trouble = one.solution.trouble;
-      if (trouble.starts_with(kRateStepsTrouble))
-        trouble = trouble == kRateStepsTrouble ? "" : trouble.substr(kRateStepsTrouble.size() + 2);
-      trouble = "counts stop, which bends the curve" + (trouble.empty() ? "" : "; " + trouble);
-    }
-  }
+// "curves 3 of 40 (first: sensor 1, ...)" of those that `found` is true of; `text`: of the first one.
+template <class Found, class Text>
+std::string named(const CorrelationCurves& curves, const FitResult& result, const Found& found,
+                  const Text& text) {
+  std::size_t count = 0;
+  const CurveFit* first = nullptr;
+  for (const CurveFit& one : result.fits)
+    if (!one.masked && found(one) && count++ == 0) first = &one;
+  if (count == 0) return {};
+  if (curves.curves == 1) return text(*first);
+  return fmt::format("in {} of {} curves (first: {}, {})", count, curves.curves,
+                     core::label_of(curves, first->sensor), text(*first));
 }
 
-// Where the first of the curves that are doubted for their steps has these.
 void name_steps(const CorrelationCurves& curves, FitResult& result) {
-  std::size_t count = 0, first = 0;
-  for (const CurveFit& one : result.fits)
-    if (!one.masked && one.solution.trouble.starts_with(kRateStepsTrouble) && count++ == 0)
-      first = one.sensor;
-  if (count == 0) return;
-  const std::string steps = steps_text(steps_of_curve(curves, first));
-  result.warnings.push_back(
-      "the rate of counts steps " +
-      (curves.curves == 1 ? steps
-                          : fmt::format("in {} of {} curves (first: {}, {})", count, curves.curves,
-                                        core::label_of(curves, first), steps)) +
-      ". This bends " + (count == 1 ? "the curve" : "the curves") +
-      "; autocorrelate a part at one level");
+  const std::string steps = named(
+      curves, result, [](const CurveFit& one) { return one.rate_steps; },
+      [&](const CurveFit& one) { return steps_text(steps_of_curve(curves, one.sensor)); });
+  if (!steps.empty())
+    result.warnings.push_back("the rate of counts steps " + steps +
+                              ". This bends a curve; autocorrelate a part at one level");
+}
+
+void name_slow_changes(const CorrelationCurves& curves, FitResult& result) {
+  const std::string changes = named(
+      curves, result, [](const CurveFit& one) { return !one.slow_changes.empty(); },
+      [](const CurveFit& one) { return one.slow_changes; });
+  if (!changes.empty())
+    result.warnings.push_back(
+        "slow changes of the rate, as of a lamp or where a dye bleaches, bend curves: " + changes +
+        ". `tautline plot` of the curve shows them; `detrend` of autocorrelate takes most of them "
+        "off, `start_s` and `duration_s` keep a part without them");
+}
+
+// The curves of one file, [first, end); labels begin with the file's name where there are several files.
+struct CurvesOfFile {
+  std::size_t first = 0, end = 0, name_length = 0;
+};
+
+std::vector<CurvesOfFile> curves_of_files(const CorrelationCurves& curves,
+                                          const std::vector<std::string>& paths,
+                                          const std::vector<formats::curves::CurvesFacts>& facts) {
+  if (paths.size() == 1) return {{0, curves.curves, 0}};
+  std::vector<CurvesOfFile> files;
+  for (std::size_t k = 0; k < paths.size(); ++k) {
+    const std::size_t first = files.empty() ? 0 : files.back().end;
+    files.push_back({first, first + facts[k].curves,
+                     (std::filesystem::path(paths[k]).stem().string() + ": ").size()});
+  }
+  return files;
 }
 
 }  // namespace
 
-void repeat_stops(const CorrelationCurves& curves, const std::vector<std::string>& paths,
-                  const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result) {
-  std::size_t first = 0;
-  for (std::size_t k = 0; k < paths.size(); ++k) {
-    const bool several = paths.size() > 1;
-    const std::size_t end = several ? first + facts[k].curves : curves.curves;
-    doubt_stopped(curves, first, end,
-                  several ? std::filesystem::path(paths[k]).stem().string() + ": " : "",
-                  NotedStopped(facts[k].extra), result);
-    first = end;
+std::vector<bool> stopped_curves(const CorrelationCurves& curves,
+                                 const std::vector<std::string>& paths,
+                                 const std::vector<formats::curves::CurvesFacts>& facts) {
+  std::vector<bool> all(curves.curves);
+  const std::vector<CurvesOfFile> files = curves_of_files(curves, paths, facts);
+  for (std::size_t k = 0; k < files.size(); ++k) {
+    const NotedStopped stopped(facts[k].extra);
+    for (std::size_t p = files[k].first; p < files[k].end; ++p)
+      all[p] = stopped.contains(curves.first[p].label.substr(files[k].name_length)) ||
+               (curves.cross && stopped.contains(curves.second[p].label));
+  }
+  return all;
+}
+
+void name_changes_of_rates(const CorrelationCurves& curves, const std::vector<std::string>& paths,
+                           const std::vector<formats::curves::CurvesFacts>& facts,
+                           FitResult& result) {
+  for (std::size_t k = 0; k < paths.size(); ++k)
     if (const std::string stops = noted_stops(facts[k].extra); !stops.empty())
       result.warnings.push_back(
           fmt::format("{}: counts stop, or never change: {}. This bends the curves, unless a lone "
                       "emitter went dark; autocorrelate a part without it",
                       paths[k], stops));
-  }
   name_steps(curves, result);
-  count_statuses(result);
+  name_slow_changes(curves, result);
 }
 
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
@@ -139,9 +164,10 @@ FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::st
   std::unique_ptr<formats::PartialFile> file;
   if (!config.output.empty())
     file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);
-  FitResult result = fit_curves(curves, config, progress, std::move(stop));
+  FitResult result =
+      fit_curves(curves, config, progress, std::move(stop), stopped_curves(curves, paths, facts));
   if (paths.size() > 1) name_repeated_curves(curves, result);
-  repeat_stops(curves, paths, facts, result);
+  name_changes_of_rates(curves, paths, facts, result);
   if (file) {
     file->write(fit_csv(result, curves, config.history));
     file->finish();

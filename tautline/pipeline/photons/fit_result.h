@@ -22,6 +22,11 @@ struct CurveFit {
   double rate_hz = std::numeric_limits<double>::quiet_NaN();
   bool masked = false;  ///< excluded by the file's mask: not fitted
   bool hot = false;     ///< count rate far above the neighbours'; fitted, left out of the summary
+  // Reasons for doubt that are in the counts, and that a good fit hides; solution.trouble has their words.
+  bool counts_stop = false;  ///< the file's correlator reported so
+  bool rate_steps = false;   ///< by rate_steps(); not of a sensor whose counts stop
+  /// Words for changes of the rate that the model does not explain and that move the result.
+  std::string slow_changes;
   /// The search converged, but no reduced chi-squared tests whether the model describes the curve.
   bool unjudged = false;
   std::string status;  ///< "ok", "masked", "hot", "not judged: ...", or the reason for doubt

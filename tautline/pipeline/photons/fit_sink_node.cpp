@@ -1,6 +1,7 @@
 #include "tautline/pipeline/photons/fit_sink_node.h"
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/photons/fit_curves.h"
 #include "tautline/pipeline/photons/fit_page.h"
 
 namespace tautline::pipeline {
@@ -23,8 +24,10 @@ void FitSink::process(std::size_t, const engine::Block& block, engine::Outputs&)
 
 void FitSink::finish(engine::Outputs& outputs) {
   const core::CorrelationCurves& curves = last_->curves;
-  result_ = fit_curves(curves, config_, {}, outputs.stop());
-  repeat_stops(curves, {"curves"}, {{.history = {}, .extra = last_->facts}}, result_);
+  const std::vector<formats::curves::CurvesFacts> facts{{.history = {}, .extra = last_->facts}};
+  result_ =
+      fit_curves(curves, config_, {}, outputs.stop(), stopped_curves(curves, {"curves"}, facts));
+  name_changes_of_rates(curves, {"curves"}, facts, result_);
   table_->write(fit_csv(result_, curves, config_.history));
   if (page_) page_text_ = report::fit_page(result_, curves, config_);
   last_.reset();

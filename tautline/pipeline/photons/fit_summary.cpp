@@ -110,10 +110,6 @@ void suggest_range(FitResult& result) {
 void summarise(FitResult& result) {
   suggest_range(result);
   mark_hot(result);
-  count_statuses(result);
-}
-
-void count_statuses(FitResult& result) {
   set_status(result);
   add_medians(result);
 }

@@ -9,7 +9,4 @@ namespace tautline::pipeline {
 /// suggested range of lags.
 void summarise(FitResult& result);
 
-/// Repeats status, numbers and medians after fits became doubtful.
-void count_statuses(FitResult& result);
-
 }  // namespace tautline::pipeline

@@ -34,6 +34,9 @@ void check_detectors(const std::string& path, const std::vector<std::uint16_t>& 
 constexpr std::uint64_t kManyPhotons = 100'000;
 // Of a file in which records are known to be damaged.
 constexpr std::uint64_t kManyOfDamaged = 100;
+// A detector with fewer photons than this has no curve worth the name. It is left out where it has less than such a part
+// of the brightest detector's, or kManyOfDamaged.
+constexpr std::uint64_t kFewestPhotons = 10, kManyOfBrightest = 1000;
 
 std::string names_with_photons(const std::vector<formats::DetectorCount>& detectors) {
   std::string names;
@@ -43,25 +46,39 @@ std::string names_with_photons(const std::vector<formats::DetectorCount>& detect
   return (detectors.size() == 1 ? "detector " : "detectors ") + names;
 }
 
-// The detectors with photons, without the sync input of T2 files. Those with hardly any that the header's number of
-// detectors does not allow, whether it counts from 0 or 1, go to `left_out`.
+// Pairs that are listed are of detectors that are meant.
+bool lists_pairs(const AutocorrelateConfig& config) {
+  return config.sensors.pairs != "auto" && config.sensors.pairs != "all";
+}
+
+// The detectors with photons, without the sync input of T2 files. To `left_out` go those with hardly any that the
+// header's number of detectors does not allow, whether it counts from 0 or 1, and those with a few photons.
 std::vector<std::uint16_t> all_detectors(const AutocorrelateConfig& config,
                                          const PhotonSurvey& survey,
                                          const formats::PhotonDescription& description,
                                          std::vector<formats::DetectorCount>& left_out) {
-  std::vector<formats::DetectorCount> found, doubtful;
-  std::uint64_t all = 0;
+  std::vector<formats::DetectorCount> found, doubtful, beyond, vanishing;
+  std::uint64_t all = 0, brightest = 0;
   for (const formats::DetectorCount& one : survey.detectors) {
     if (one.channel == formats::kSyncChannel && description.mode != formats::TagMode::t3) continue;
     found.push_back(one);
     all += one.photons;
+    brightest = std::max(brightest, one.photons);
   }
+  const bool damaged = !survey.breaks.empty();
   std::vector<std::uint16_t> detectors;
   for (const formats::DetectorCount& one : found) {
-    const bool few = one.photons < all / (survey.breaks.empty() ? kManyPhotons : kManyOfDamaged);
+    const bool few = one.photons < all / (damaged ? kManyOfDamaged : kManyPhotons);
     const bool allowed = description.channels == 0 || one.channel <= description.channels;
-    if (few) (allowed ? doubtful : left_out).push_back(one);
-    if (!few || allowed) detectors.push_back(one.channel);
+    const bool vanishes = !lists_pairs(config) && one.photons < kFewestPhotons &&
+                          one.photons < brightest / (damaged ? kManyOfDamaged : kManyOfBrightest);
+    if (few && !allowed)
+      beyond.push_back(one);
+    else if (vanishes)
+      vanishing.push_back(one);
+    else if (few)
+      doubtful.push_back(one);
+    if (!(few && !allowed) && !vanishes) detectors.push_back(one.channel);
   }
   const auto warn = [&](const std::vector<formats::DetectorCount>& these, const std::string& text) {
     if (!these.empty() && config.log)
@@ -70,8 +87,11 @@ std::vector<std::uint16_t> all_detectors(const AutocorrelateConfig& config,
                              names_with_photons(these), all, text));
   };
   warn(doubtful, "`detectors` chooses the ones that are real");
-  warn(left_out,
+  warn(beyond,
        fmt::format("left out, since the header says that there are {}", description.channels));
+  warn(vanishing, "left out; `detectors`, or pairs that name them, take them");
+  left_out = std::move(beyond);
+  left_out.insert(left_out.end(), vanishing.begin(), vanishing.end());
   if (detectors.empty()) detectors.push_back(0);
   return detectors;
 }

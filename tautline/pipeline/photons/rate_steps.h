@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tautline/core/correlation_curve.h"
@@ -30,9 +29,5 @@ std::vector<RateStep> steps_of_curve(const core::CorrelationCurves& curves, std:
 /// A warning where rates step, whose curves this bends; empty: there is none. Signals that step are added to `stepping`.
 std::string steps_warning(const core::CorrelationCurves& curves,
                           const std::set<std::string>& stopped, std::set<std::string>& stepping);
-
-/// What a fit of a curve with such steps is reported with.
-inline constexpr std::string_view kRateStepsTrouble =
-    "the rate of counts steps, which bends the curve";
 
 }  // namespace tautline::pipeline

@@ -83,6 +83,20 @@ bool beyond_chance(const CountsOfSteps& run, std::vector<BinRange> stops, double
   return std::min(independent, quietest) >= needed(independent);
 }
 
+// Where the run begins or ends without a count: a whole stop, or a part of one.
+std::vector<BinRange> edges_of(const CountsOfSteps& run) {
+  std::vector<BinRange> edges;
+  for (const BinRange& edge :
+       {BinRange{run.all.first, run.counted.first}, BinRange{run.counted.end, run.all.end}})
+    if (edge.first < edge.end) edges.push_back(edge);
+  return edges;
+}
+
+bool is_alike(std::uint64_t shortest, std::uint64_t longest) {
+  return static_cast<double>(longest) <=
+         kAlike * static_cast<double>(shortest) + static_cast<double>(kRounding);
+}
+
 // Whether the first `most` stand out from the rest: the length of the shortest of them, or none.
 std::optional<std::uint64_t> outstanding(const std::vector<BinRange>& by_length, std::size_t most,
                                          const LongestGaps& gaps, double unit_s,
@@ -112,6 +126,7 @@ std::vector<BinRange> longest_first(const BinRange& counted, const LongestGaps& 
 RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortest_s,
                           const CountsOfSteps& run, const LongestGaps& gaps,
                           std::span<const BinRange> known) {
+  const std::vector<BinRange> edges = edges_of(run);
   for (std::size_t most = by_length.size(); most >= kFewestStops; --most) {
     const auto found_shortest = outstanding(by_length, most, gaps, run.unit_s, shortest_s);
     if (!found_shortest) continue;
@@ -122,10 +137,14 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
       continue;
     std::vector<BinRange> all(longest_ones.begin(), longest_ones.end());
     all.insert(all.end(), known.begin(), known.end());
-    const auto longest = static_cast<double>(by_length.front().bins());
+    const std::uint64_t longest = by_length.front().bins();
+    // A stop that begins with the run, or ends with it, may be as long as the others.
+    const auto whole =
+        static_cast<std::size_t>(std::ranges::count_if(edges, [&](const BinRange& edge) {
+          return is_alike(edge.bins(), longest) && is_alike(shortest, edge.bins());
+        }));
     const bool alike =
-        most >= kFewestAlike && shortest >= kFewestBinsAlike &&
-        longest <= kAlike * static_cast<double>(shortest) + static_cast<double>(kRounding);
+        most + whole >= kFewestAlike && shortest >= kFewestBinsAlike && is_alike(shortest, longest);
     const bool likely = !beyond_chance(run, std::move(all), static_cast<double>(shortest));
     // However the light flickers, chance does not make them of one length.
     if (likely && !alike) continue;
@@ -139,10 +158,9 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
              std::none_of(known.begin(), known.end(),
                           [&](const BinRange& one) { return overlap(one, edge); });
     };
-    if (const BinRange edge{run.all.first, run.counted.first}; is_part(edge))
-      found.stops.insert(found.stops.begin(), edge);
-    if (const BinRange edge{run.counted.end, run.all.end}; is_part(edge))
-      found.stops.push_back(edge);
+    for (const BinRange& edge : edges)
+      if (is_part(edge)) found.stops.push_back(edge);
+    sort_by_time(found.stops);
     return found;
   }
   return {};

@@ -231,6 +231,22 @@ TEST(Candidates, LinesOfJsonHoldEverything) {
   EXPECT_FALSE(recognise(folder / "other.jsonl"));
 }
 
+// Tables of few columns, with and without decimal commas, are for the readers of curves.
+TEST(Candidates, TablesOfFewColumnsAreNone) {
+  const Folder folder;
+  for (const std::string text : {"1e-6,0.5\n", "0,000001,0,498306\n", "0,000001;0,498306\n",
+                                 "Lag time [s],G\n1e-6,0.5\n", "0,000001,0,5,0,1,0,02,0,03\n"}) {
+    tests::write_bytes(folder / "x.csv", {text.begin(), text.end()});
+    EXPECT_FALSE(recognise(folder / "x.csv")) << text;
+  }
+  write(folder / "c.csv", random_candidates(3), search(), false);
+  EXPECT_TRUE(recognise(folder / "c.csv"));
+  write(folder / "c.your.csv", random_candidates(3), search(), false);
+  EXPECT_TRUE(recognise(folder / "c.your.csv"));
+  write(folder / "none.csv", {}, search(), false);
+  EXPECT_TRUE(recognise(folder / "none.csv"));
+}
+
 TEST(Candidates, RandomMutationsNeverBreakTheReader) {
   const Folder folder;
   auto random = tests::generator();

@@ -240,6 +240,21 @@ TEST(CurveCsv, NonsenseIsRefused) {
   EXPECT_THROW(read(folder / "x.txt"), core::Error);
 }
 
+TEST(CurveCsv, NamesOfColumnsOfOtherProgramsAreRefusedWithAdvice) {
+  const tests::ScratchFolder scratch;
+  for (const std::string heading : {"Lag time [s],G", "tau;G", "tau\tG\tG err"}) {
+    save(scratch / "x.csv", heading + "\n1e-6,0.5\n");
+    try {
+      read(scratch / "x.csv");
+      ADD_FAILURE() << heading;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("names of columns stand behind #"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(CurveCsv, DecimalCommasAreRefused) {
   const tests::ScratchFolder scratch;
   for (const std::string line : {"1,000000e-06\t0,498306", "0,000001;0,498306", "1e-6 0,5",
@@ -400,54 +415,6 @@ TEST(CurveZip, DamageIsRefused) {
   EXPECT_THROW(read(folder / "y.zip"), core::Error);
 }
 #endif
-
-// The columns that each named mode has, made from what the correlator's software documents.
-TEST(CurveSin, ModesWithNames) {
-  const tests::ScratchFolder folder;
-  const std::vector<std::pair<std::string, std::vector<std::pair<int, int>>>> modes{
-      {"Single Auto", {{0, 0}}},
-      {"Single-Cross", {{0, 1}}},
-      {"Dual Auto", {{0, 0}, {1, 1}}},
-      {"DUAL CROSS", {{0, 1}, {1, 0}}},
-      {"Quad", {{0, 0}, {1, 1}, {0, 1}, {1, 0}}}};
-  for (const auto& [mode, pairs] : modes) {
-    std::string text =
-        "FLXA\r\nVersion= 1d\r\n\r\n[Parameters]\r\nDuration= 30.0\r\nMode= " + mode +
-        "\r\n\r\n[CorrelationFunction]\r\n";
-    for (int l = 1; l <= 6; ++l) {
-      text += std::to_string(l) + "e-6";
-      // The last two lags were not reached, and no coincidence came at the first one.
-      for (std::size_t k = 0; k < pairs.size(); ++k)
-        text += l == 1 || l > 4
-                    ? "\t0.000000e+00"
-                    : "\t" + std::to_string(1.5 + 0.1 * static_cast<double>(k) - 0.01 * l);
-      text += "\r\n";
-    }
-    text +=
-        "\r\n[IntensityHistory]\r\nTraceNumber= 2\r\n0.0\t1000\t2000\r\n0.5\t3000\t2000\r\n"
-        "\r\n[Histogram]\r\n";
-    save(folder / "x.SIN", text);
-    const CurveFile file = read(folder / "x.SIN");
-    ASSERT_EQ(file.curves.size(), pairs.size()) << mode;
-    for (std::size_t k = 0; k < pairs.size(); ++k) {
-      const core::CorrelationCurve& curve = file.curves[k];
-      const auto [a, b] = pairs[k];
-      EXPECT_EQ(curve.cross, a != b) << mode;
-      EXPECT_EQ(curve.first.label, "input " + std::to_string(a));
-      EXPECT_EQ(curve.second.label, a != b ? "input " + std::to_string(b) : "");
-      EXPECT_EQ(curve.first.mean_rate_hz, 2000);
-      EXPECT_EQ(curve.first.trace.rate_khz[1], a == 0 ? 3 : 2);
-      EXPECT_EQ(curve.duration_s, 30);
-      ASSERT_EQ(curve.g.size(), 6u);
-      EXPECT_EQ(curve.g[0], -1);
-      EXPECT_NEAR(curve.g[2], 0.5 + 0.1 * static_cast<double>(k) - 0.03, 1e-9);
-      EXPECT_TRUE(std::isnan(curve.g[4]) && std::isnan(curve.g[5])) << mode;
-    }
-    EXPECT_EQ(read_set(folder / "x.SIN").curves, pairs.size());
-  }
-  save(folder / "x.SIN", "[Parameters]\nMode= Triple\n[CorrelationFunction]\n1e-6\t1.5\n");
-  EXPECT_THROW(read(folder / "x.SIN"), core::Error);
-}
 
 }  // namespace
 }  // namespace tautline::formats::curves

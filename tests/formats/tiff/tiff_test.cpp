@@ -145,6 +145,99 @@ TEST(Tiff, PixelsCutShortNameNoRowThatIsNone) {
       << said;
 }
 
+// Of each whole directory the frame counts.
+TEST(Tiff, AChainOfDirectoriesThatBreaksOffIsDamage) {
+  const tests::ScratchFolder folder;
+  auto random = tests::generator();
+  const Stack stack{.frames = 12};
+  const auto values = random_values(stack);
+  const std::string whole = file_of(stack, values);
+  const std::size_t frame_bytes = (whole.size() - 8) / stack.frames;
+  for (int round = 0; round < 30; ++round) {
+    const std::size_t kept = 8 + frame_bytes + random() % (whole.size() - 9 - frame_bytes);
+    save(folder / "x.tif", whole.substr(0, kept));
+    const auto reader = open(folder / "x.tif");
+    const std::size_t frames = (kept - 8) / frame_bytes;
+    const auto found = read_all(*reader, 5);
+    EXPECT_EQ(found.size(), frames * 15) << kept;
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), values.begin()));
+    ASSERT_FALSE(reader->damage().messages.empty()) << kept;
+    EXPECT_NE(reader->damage().messages.front().find("frame " + std::to_string(frames)),
+              std::string::npos)
+        << reader->damage().messages.front();
+  }
+}
+
+// Frames behind one directory are read as those of a chain are.
+TEST(Tiff, StacksOfImageJ) {
+  const tests::ScratchFolder folder;
+  auto random = tests::generator();
+  for (const bool big : {false, true})
+    for (const auto& [bits, format] : {std::pair{8, 1}, {16, 1}, {16, 2}, {32, 3}}) {
+      const Stack stack{5, 3, 7, bits, format, big};
+      const auto values = random_values(stack);
+      for (const bool chain : {false, true}) {
+        SCOPED_TRACE(testing::Message() << bits << " " << format << " " << big << " " << chain);
+        save(folder / "x.tif", imagej_file_of(stack, values, 7, chain));
+        const auto reader = open(folder / "x.tif");
+        EXPECT_EQ(reader->total_samples(), 7u);
+        EXPECT_EQ(read_all(*reader, 3), values);
+        const std::size_t from = random() % 7;
+        reader->seek(from);
+        EXPECT_EQ(read_all(*reader, 2),
+                  std::vector<std::uint32_t>(
+                      values.begin() + static_cast<std::ptrdiff_t>(from * 15), values.end()));
+        EXPECT_FALSE(reader->damage().any());
+      }
+    }
+}
+
+// The other directories are lost first, then frames.
+TEST(Tiff, StacksOfImageJThatAreCutShortAreDamage) {
+  const tests::ScratchFolder folder;
+  auto random = tests::generator();
+  const Stack stack{5, 3, 9, 16, 1, true};
+  const auto values = random_values(stack);
+  for (const bool chain : {false, true}) {
+    const std::string whole = imagej_file_of(stack, values, 9, chain);
+    const std::size_t first = imagej_file_of(stack, values, 9, false).size() - 9 * 30;
+    for (int round = 0; round < 20; ++round) {
+      const std::size_t kept = first + 30 + random() % (9 * 30 - 31);
+      SCOPED_TRACE(testing::Message() << chain << " " << kept);
+      save(folder / "x.tif", whole.substr(0, kept));
+      const auto reader = open(folder / "x.tif");
+      const std::size_t frames = (kept - first) / 30;
+      EXPECT_EQ(reader->total_samples(), frames);
+      const auto found = read_all(*reader, 2);
+      ASSERT_EQ(found.size(), frames * 15);
+      EXPECT_TRUE(std::equal(found.begin(), found.end(), values.begin()));
+      EXPECT_EQ(reader->damage().lost_samples, (9 - frames) * 15);
+      ASSERT_EQ(reader->damage().messages.size(), 1u);
+      EXPECT_NE(reader->damage().messages.front().find("images=9, but the file has " +
+                                                       std::to_string(frames)),
+                std::string::npos)
+          << reader->damage().messages.front();
+    }
+  }
+  // All frames, but not their directories.
+  const std::string whole = imagej_file_of(stack, values, 9, true);
+  save(folder / "x.tif", whole.substr(0, whole.size() - 200));
+  const auto reader = open(folder / "x.tif");
+  EXPECT_EQ(read_all(*reader, 2), values);
+  EXPECT_FALSE(reader->damage().any());
+}
+
+// Frames of a chain that is whole are what the file has, whatever a description says that was copied with one of them.
+TEST(Tiff, DescriptionsOfImageJThatAreOld) {
+  const tests::ScratchFolder folder;
+  const Stack stack{5, 3, 4, 16, 1, false};
+  const auto values = random_values(stack);
+  save(folder / "x.tif", imagej_file_of(stack, values, 90, true));
+  const auto reader = open(folder / "x.tif");
+  EXPECT_EQ(read_all(*reader, 3), values);
+  EXPECT_FALSE(reader->damage().any());
+}
+
 TEST(Tiff, NumbersThatAreNoCountsAreRefused) {
   const tests::ScratchFolder folder;
   const Stack stack{5, 3, 4, 32, 3, false};

@@ -68,6 +68,43 @@ TEST(RepeatedStops, AreFoundToTheBin) {
   }
 }
 
+// Ten of one length, too short for the dark counts of one sensor, of which one begins or ends with the run, or both do.
+TEST(RepeatedStops, OfOneLengthAtTheEndsOfTheRunCount) {
+  auto random = tests::generator();
+  constexpr std::size_t kSamples = 20'000, kPeriod = 2000, kBins = 100;
+  for (const bool begins : {true, false})
+    for (const bool ends : {true, false})
+      for (const std::size_t stops : {9, 10}) {
+        SCOPED_TRACE(fmt::format("{} stops, {} {}", stops, begins, ends));
+        auto counts = poisson(kSamples, 4);
+        std::vector<BinRange> expected;
+        const std::size_t inside = stops - (begins ? 1 : 0) - (ends ? 1 : 0);
+        if (begins) expected.push_back(stop(counts, 1, {0, kBins}));
+        for (std::size_t k = 0; k < inside; ++k) {
+          const std::size_t first = 300 + k * (kPeriod - 100) + random() % 1000;
+          expected.push_back(stop(counts, 1, {first, first + kBins}));
+        }
+        if (ends) expected.push_back(stop(counts, 1, {kSamples - kBins, kSamples}));
+        const Stops found = stops_of(counts, 1);
+        EXPECT_EQ(stops == 10 ? found.left_out : found.named, expected);
+        EXPECT_TRUE((stops == 10 ? found.named : found.left_out).empty());
+      }
+}
+
+// A part of a stop is of any length, and tells nothing.
+TEST(RepeatedStops, OfWhichOneIsCutShortByTheRunsBeginDoNotCountIt) {
+  auto random = tests::generator();
+  auto counts = poisson(20'000, 4);
+  std::vector<BinRange> expected{stop(counts, 1, {0, 40 + random() % 20})};
+  for (std::size_t k = 0; k < 9; ++k) {
+    const std::size_t first = 300 + k * 2000 + random() % 1000;
+    expected.push_back(stop(counts, 1, {first, first + 100}));
+  }
+  const Stops found = stops_of(counts, 1);
+  EXPECT_EQ(found.named, expected);
+  EXPECT_TRUE(found.left_out.empty());
+}
+
 // The sums are those of the parts between, and one warning has them all.
 TEST(RepeatedStops, AreLeftOutAndNamedOnce) {
   const tests::ScratchFolder scratch;

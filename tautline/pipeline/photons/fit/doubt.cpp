@@ -13,15 +13,14 @@ bool is_time(const Parameter& parameter) {
   return parameter.name.starts_with("tau_") || parameter.name == "gamma_hz";
 }
 
-// What one in a thousand numbers exceeds that have the chi-squared distribution (Wilson & Hilferty 1931, within 3 %
-// from two degrees of freedom on).
-double thousandth_of_chi_squared(double freedom) {
-  constexpr double kNormal = 3.0902;  // the same of the normal distribution
-  const double variance = 2 / (9 * freedom);
-  return freedom * std::pow(1 - variance + kNormal * std::sqrt(variance), 3);
-}
+constexpr double kOnceInAThousand = 3.0902;  // standard deviations of the normal distribution
 
 }  // namespace
+
+double chi_squared_beyond(double standard_deviations, double freedom) {
+  const double variance = 2 / (9 * freedom);
+  return freedom * std::pow(1 - variance + standard_deviations * std::sqrt(variance), 3);
+}
 
 std::string doubt_of(const std::vector<Parameter>& parameters, const Points& points,
                      const Solution& solution) {
@@ -50,7 +49,7 @@ double largest_reduced_chi_squared(int degrees_of_freedom, std::size_t segments)
   const double mean = nu / (nu - 2);
   const double variance = 3 * nu * nu / ((nu - 2) * (nu - 4)) - mean * mean;
   const double freedom = 2 * mean * mean * std::max(1, degrees_of_freedom) / (variance * kTogether);
-  return mean * thousandth_of_chi_squared(freedom) / freedom;
+  return mean * chi_squared_beyond(kOnceInAThousand, freedom) / freedom;
 }
 
 }  // namespace tautline::pipeline::fit

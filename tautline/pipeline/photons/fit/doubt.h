@@ -19,6 +19,10 @@ inline constexpr double kFarBeyond = 10;
 std::string doubt_of(const std::vector<Parameter>& parameters, const Points& points,
                      const Solution& solution);
 
+/// What a number of the chi-squared distribution exceeds as rarely as one of the normal distribution exceeds so many
+/// standard deviations (Wilson & Hilferty 1931, within 3 % from two degrees of freedom on).
+double chi_squared_beyond(double standard_deviations, double freedom);
+
 /// The reduced chi-squared of n degrees of freedom that noise exceeds once in a thousand fits: the tail of the
 /// chi-squared distribution whose mean and variance are those of the sum. Standard errors from K segments make each term
 /// the square of Student's t of K - 1 degrees of freedom; terms of neighbouring lags are assumed to be correlated in
