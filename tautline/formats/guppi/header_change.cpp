@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tautline/core/time.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/text.h"
 
@@ -33,10 +34,9 @@ double frequency_tolerance_mhz(const Cards& first) {
 }
 
 std::optional<double> date_s(const Cards& cards) {
-  constexpr double kSecondsPerDay = 86'400;
   const auto day = number_in(cards, "STT_IMJD"), second = number_in(cards, "STT_SMJD");
   if (!day || !second) return std::nullopt;
-  return *day * kSecondsPerDay + *second + number_in(cards, "STT_OFFS").value_or(0);
+  return *day * core::kSecondsPerDay + *second + number_in(cards, "STT_OFFS").value_or(0);
 }
 
 std::optional<HeaderChange> date_change(const Cards& first, const Cards& other, double block_s) {

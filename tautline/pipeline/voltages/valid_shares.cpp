@@ -31,7 +31,7 @@ void ValidShares::add_samples(const core::RawBlock& block, const core::ValidityV
     return;
   }
   if (block.invalid.empty()) {
-    for (std::uint64_t& valid : valid_samples_) valid += block.samples;
+    for (std::uint64_t& samples : valid_samples_) samples += block.samples;
     return;
   }
   core::ValidityMask mask(inputs, block.samples);  // spans may overlap
