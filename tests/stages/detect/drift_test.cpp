@@ -96,7 +96,7 @@ TEST_P(Drift, EqualsTheReference) {
 TEST_P(Drift, KeepsPulsesAtTheEnds) {
   const std::size_t at_start = 60 + random() % 600, at_end = kSamples - 60 - random() % 600;
   const auto rows = drifting_rows<std::int32_t>(
-      linear(25 * kSigma),
+      linear(50 * kSigma),
       {{static_cast<double>(at_start), 30, 40}, {static_cast<double>(at_end), 30, 40}}, random);
   const std::vector<Pulse> pulses = search(drift_config(), rows, 3000).pulses;
   ASSERT_EQ(pulses.size(), 2u);
