@@ -211,6 +211,39 @@ TEST_F(Vdif, ANumberBehindASecondsLastMakesNoRate) {
   }
 }
 
+// One bit of the number is wrong in several frames of a hundred: these tell no rate, and contradict none.
+TEST_F(Vdif, WrongBitsOfManyFrameNumbersMakeNoRate) {
+  constexpr std::size_t kPerSecond = 1000, kFrames = 2200;
+  for (int trial = 0; trial < 10; ++trial) {
+    const std::size_t threads = 1 + random_() % 2, percent = 2 + random_() % 6;
+    SCOPED_TRACE(testing::Message() << threads << " threads, " << percent << " % damaged");
+    Recording recording({}, threads, kFrames, kPerSecond, 8, random_);
+    for (const std::size_t k : recording.order())
+      if (const std::size_t bit = random_() % 24; k > 20 && random_() % 100 < percent)
+        recording.bytes_of(k)[4 + bit / 8] ^= static_cast<char>(1 << bit % 8);
+    const core::Rational rate = core::make_rational(kPerSecond * 128, 1);
+    EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz, rate);
+    ReaderOptions options;
+    options.assumed.rate_hz = rate;
+    EXPECT_EQ(open_bytes(recording.bytes(), options)->description().assumed.find("frame numbers"),
+              std::string::npos);
+    // No second ends.
+    std::vector<char> bytes = recording.bytes();
+    bytes.resize(bytes.size() / kFrames * 900);
+    EXPECT_EQ(open_bytes(bytes, options)->description().rate_hz, rate);
+  }
+}
+
+// Frames of the same numbers are lost where seconds end or begin.
+TEST_F(Vdif, LossWhereSecondsBeginMakesNoOtherRate) {
+  constexpr std::size_t kPerSecond = 100;
+  Recording recording({}, 2, 350, kPerSecond, 8, random_);
+  std::erase_if(recording.order(),
+                [](std::size_t k) { return k / 2 >= kPerSecond && k / 2 % kPerSecond < 20; });
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(kPerSecond * 128, 1));
+}
+
 // Of a long file, whose seconds' ends are looked at, too.
 TEST_F(Vdif, ANumberBehindALongFilesSecondMakesNoRate) {
   constexpr std::size_t kFrames = 90'000, kPerSecond = 20'000;
