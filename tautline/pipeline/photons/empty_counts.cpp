@@ -157,6 +157,22 @@ std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_o
   return text;
 }
 
+// What stretches in the sums do, and what can be done. Sensors that stop together have no lone emitter in common, and
+// between many stops there is no part that is worth to be chosen.
+std::string kept_text(const EmptyCountsFound& found) {
+  constexpr std::size_t kMany = 6;
+  std::size_t kept = 0;
+  bool single = false;
+  for (const EmptyCounts& one : found.stretches) {
+    if (one.left_out) continue;
+    ++kept;
+    single = single || one.sensors == 1;
+  }
+  return std::string(". This bends the curves") +
+         (single ? ", unless a lone emitter went dark" : "") +
+         (kept < kMany ? "; `start_s` and `duration_s` choose a part without it" : "");
+}
+
 }  // namespace
 
 void join_ranges(std::vector<BinRange>& ranges) {
@@ -288,12 +304,9 @@ std::vector<std::string> empty_warnings(const EmptyCountsFound& found, double bi
   for (const bool left_out : {true, false}) {
     const std::string text = text_of_all(found, bin_s, left_out);
     if (text.empty()) continue;
-    warnings.push_back(
-        left_out ? "where no sensor counts, or none changes, bins are left out: " + text +
-                       "; `keep_constant` keeps them"
-                 : "counts stop, or never change: " + text +
-                       ". This bends the curves, unless a lone emitter went dark; `start_s` and "
-                       "`duration_s` choose a part without it");
+    warnings.push_back(left_out ? "where no sensor counts, or none changes, bins are left out: " +
+                                      text + "; `keep_constant` keeps them"
+                                : "counts stop, or never change: " + text + kept_text(found));
   }
   return warnings;
 }

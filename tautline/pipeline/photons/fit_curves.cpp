@@ -310,8 +310,19 @@ class Fitter {
                std::max(one.g0, most_of(all, kAfterpulsing_s, points.lag_s.front()))))
         continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
+      one.dips = is_below(all, solution, points.lag_s.front());
       return;
     }
+  }
+
+  // Whether the points before `end_s` are below the model by more than noise explains.
+  bool is_below(const fit::Points& all, const fit::Solution& solution, double end_s) const {
+    constexpr double kBeyondNoise = 4;  // standard deviations
+    double sum = 0, count = 0;
+    for (std::size_t m = 0; m < all.g.size() && all.lag_s[m] < end_s; ++m, ++count)
+      sum += (fit::evaluate(config_.model, solution.values, all.lag_s[m], {}) - all.g[m]) /
+             all.standard_error[m];
+    return sum > kBeyondNoise * std::sqrt(count);
   }
 
   // A range that leaves out the curve's own fall: what is left may be a change of the rate, or another species.

@@ -33,6 +33,8 @@ struct CurveFit {
   /// The model describes the curve from this lag on, but not with the shorter lags; the lag is before the curve's fall
   /// and keeps at least half of the lags. NaN: no suggestion.
   double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
+  /// The lags before the suggested one are below the model, as dead time makes them.
+  bool dips = false;
   /// The reduced chi-squared up to which the model is taken to describe the curve.
   double highest_reduced_chi2 = std::numeric_limits<double>::quiet_NaN();
   bool good() const { return status == "ok"; }

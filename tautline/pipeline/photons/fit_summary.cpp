@@ -90,19 +90,29 @@ void add_medians(FitResult& result) {
 // One suggestion for all curves: the median of theirs, if it helps half of the curves that are not described.
 void suggest_range(FitResult& result) {
   std::vector<double> lags;
-  std::size_t doubtful = 0;
+  std::size_t doubtful = 0, dips = 0;
   for (const CurveFit& one : result.fits) {
+    dips += one.dips ? 1 : 0;
     doubtful += !one.masked && !one.solution.trouble.empty() ? 1 : 0;
     if (std::isfinite(one.suggested_lowest_lag_s)) lags.push_back(one.suggested_lowest_lag_s);
   }
   if (lags.empty() || 2 * lags.size() < doubtful) return;
   result.suggested_lowest_lag_s = median(lags);
   const bool one = result.fits.size() == 1;
-  result.warnings.push_back(fmt::format(
-      "the shortest lags spoil the fit of {} (afterpulsing, dead time, a dark state): from "
-      "{:.3g} s on the model describes {}; try `range_s` {:.3g}:",
-      one ? "the curve" : fmt::format("{} of {} curves", lags.size(), result.fits.size()),
-      result.suggested_lowest_lag_s, one ? "it" : "them", result.suggested_lowest_lag_s));
+  const std::string curves =
+      one ? "the curve" : fmt::format("{} of {} curves", lags.size(), result.fits.size());
+  // Dead time lowers g at all lags, also where a range leaves the dip out.
+  if (2 * dips > lags.size())
+    result.warnings.push_back(fmt::format(
+        "the shortest lags spoil the fit of {}, and are below the model, as dead time of the "
+        "detectors makes them: it lowers g at all lags, and a range alone gives too large a number "
+        "of particles; give `dead_time_s`, and with it `range_s` {:.3g}:",
+        curves, result.suggested_lowest_lag_s));
+  else
+    result.warnings.push_back(fmt::format(
+        "the shortest lags spoil the fit of {} (afterpulsing, dead time, a dark state): from "
+        "{:.3g} s on the model describes {}; try `range_s` {:.3g}:",
+        curves, result.suggested_lowest_lag_s, one ? "it" : "them", result.suggested_lowest_lag_s));
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ constexpr double kChance = 1e-12, kMargin = 2;
 constexpr std::size_t kFewestAlike = 10;
 constexpr double kAlike = 1.25;
 constexpr std::uint64_t kRounding = 2, kFewestBinsAlike = 8;
+// Ten or more of one length need less distance from the rest, if they have bins enough that kRounding adds little: of
+// exponentially distributed times that happens with probability 3e-8.
+constexpr std::size_t kAlikeLongerThanRest = 2;
+constexpr std::uint64_t kManyBinsAlike = 32;
 
 bool overlap(const BinRange& a, const BinRange& b) {
   return a.first < b.end && b.first < a.end;
@@ -103,7 +107,10 @@ std::optional<std::uint64_t> outstanding(const std::vector<BinRange>& by_length,
                                          double shortest_s) {
   const std::uint64_t shortest = by_length[most - 1].bins();
   const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
-  if (kLongerThanRest * next > shortest || static_cast<double>(shortest) * unit_s < shortest_s)
+  const bool alike = most >= kFewestAlike && shortest >= kManyBinsAlike &&
+                     is_alike(shortest, by_length.front().bins());
+  const std::size_t longer_than_rest = alike ? kAlikeLongerThanRest : kLongerThanRest;
+  if (longer_than_rest * next > shortest || static_cast<double>(shortest) * unit_s < shortest_s)
     return std::nullopt;
   return shortest;
 }

@@ -477,5 +477,26 @@ TEST_P(EmptyCountsOnGpu, AreThoseOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(Gpu, EmptyCountsOnGpu, ::testing::ValuesIn(tests::gpu_names()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
+// A lone emitter is in front of one sensor, and a part without stops can be chosen where these are few.
+TEST(EmptyCounts, WordsAreOfSensorsThatStopTogetherAndOfManyStops) {
+  const auto words = [](std::uint64_t sensors, std::int64_t stops) {
+    EmptyCountsFound found;
+    for (std::int64_t k = 0; k < stops; ++k)
+      found.stretches.push_back(
+          {.sensors = sensors, .names = {}, .first_sample = 100 * k, .samples = 10});
+    const auto warnings = empty_warnings(found, 1e-3);
+    return warnings.size() == 1 ? warnings[0] : "";
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(says(words(1, 2), "lone emitter"));
+  EXPECT_TRUE(says(words(1, 2), "`duration_s` choose"));
+  EXPECT_FALSE(says(words(16, 2), "lone emitter"));
+  EXPECT_TRUE(says(words(16, 2), "This bends the curves; `start_s`"));
+  EXPECT_TRUE(says(words(16, 60), "This bends the curves"));
+  EXPECT_FALSE(says(words(16, 60), "`duration_s`"));
+}
+
 }  // namespace
 }  // namespace tautline::pipeline

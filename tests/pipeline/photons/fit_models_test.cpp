@@ -213,6 +213,23 @@ TEST(FitVerdict, ARangeIsSuggestedWhereTheShortestLagsSpoilTheFit) {
   EXPECT_FALSE(said(all));
 }
 
+// Dead time, with g + 1 near 0 within it, lowers the rest of the curve: the words are of its correction, not of a range.
+TEST(FitVerdict, DeadTimeIsNamedWhereTheShortestLagsDip) {
+  auto random = tests::generator();
+  auto c = noisy(tests::kPlain,
+                 std::vector<std::vector<double>>(20, tests::true_values(tests::kPlain)), random);
+  for (std::size_t k = 0; k < c.g.size(); ++k)
+    if (c.lag_s[k % c.lags] < 1e-6) c.g[k] -= 0.8;
+  const FitResult result = fit_curves(c, {});
+  EXPECT_TRUE(std::isfinite(result.suggested_lowest_lag_s));
+  const auto number = [&](const char* words) {
+    return std::ranges::count_if(
+        result.warnings, [&](const std::string& w) { return w.find(words) != std::string::npos; });
+  };
+  EXPECT_EQ(number("give `dead_time_s`, and with it `range_s`"), 1);
+  EXPECT_EQ(number("try `range_s`"), 0);
+}
+
 // Without the shortest lags the model may describe a change of the rate alone.
 TEST(FitVerdict, NoRangeIsSuggestedWhereTheRateChanges) {
   auto random = tests::generator();

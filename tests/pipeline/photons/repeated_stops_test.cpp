@@ -182,6 +182,28 @@ TEST(RepeatedStops, OfOneLengthInFlickeringLightAreNamed) {
   EXPECT_TRUE(found.left_out.empty());
 }
 
+// Bursts of light, between which no count comes for up to a third of a stop: stops of one length need no more distance
+// from these, at random times and at even ones.
+TEST(RepeatedStops, OfOneLengthNeedBeTwiceAsLongAsOtherStretches) {
+  auto random = tests::generator();
+  constexpr std::size_t kSamples = 200'000, kDark = 35, kLength = 100, kPeriod = 2000;
+  for (const bool even : {false, true}) {
+    auto counts = poisson(kSamples, 3);
+    for (std::size_t t = 300; t + 300 < kSamples; t += 200 + random() % 200)
+      std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(t), random() % kDark, 0);
+    std::vector<BinRange> expected;
+    for (std::size_t t = 1000; t + kPeriod < kSamples; t += kPeriod) {
+      const std::size_t first = t + (even ? 0 : random() % 1000);
+      // Dark stretches beside a stop would make it longer.
+      counts[first - 1] = counts[first + kLength] = 1;
+      expected.push_back(stop(counts, 1, {first, first + kLength}));
+    }
+    Stops found = stops_of(counts, 1);
+    found.named.insert(found.named.end(), found.left_out.begin(), found.left_out.end());
+    EXPECT_EQ(found.named, expected) << even;
+  }
+}
+
 // The light may be modulated: they are named and stay. In bins, and of time tags.
 TEST(RepeatedStops, OfAFewMillisecondsAreNamed) {
   auto random = tests::generator();
