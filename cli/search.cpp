@@ -61,6 +61,7 @@ std::string searched_line(const pipeline::SearchSummary& s) {
   constexpr double kMuch = 0.1;
   const double ends = s.longest_delay_s / s.stream_s * static_cast<double>(s.searched.size());
   const bool much = 1 - s.searched_fraction > kMuch + ends;
+  if (s.longest_delay_s <= 0) return {};  // of series, the delays are not known
   if (s.data_segments < 2 || (!much && s.level_steps.empty())) return {};
   return fmt::format(
       "\n  searched: at DM {:.6g} {:.3g} % of the time. Before each of the {} of data ends, pulses "

@@ -109,6 +109,13 @@ struct FilterbankDescription {
   /// [trial] the longest delay in it, samples, where that is known: trials that differ by less than a pulse's width
   /// show the same pulse. Else empty.
   std::vector<std::uint64_t> trial_delays;
+  /// A step of level in a series: samples from `first` on are sums across it, those from `sample` on are behind it.
+  struct SeriesStep {
+    std::uint64_t first = 0, sample = 0;
+    bool of_mean = true;  ///< false: the noise alone steps
+  };
+  std::vector<SeriesStep>
+      series_steps;  ///< in order of time; of several trials `first` is the first of all
   /// For a series: the centre of the lowest channel that it was summed over, where the file gives it.
   std::optional<double> series_low_mhz;
   bool whole_numbers = false;  ///< floats that are integers of 32 bits in the file

@@ -75,7 +75,7 @@ constexpr Text kAlv{"ALV-"sv,
 constexpr std::string_view kCandidates =
     "these are candidates: compare, plot and inspect read them";
 // By words within the first bytes.
-constexpr std::array<Text, 18> kTexts{
+constexpr std::array<Text, 19> kTexts{
     {{"\"tautline.simulation.truth\""sv,
       "this is the truth of simulated voltages: compare takes it behind their visibilities"sv,
       ".json"sv, TextKind::truth},
@@ -92,6 +92,8 @@ constexpr std::array<Text, 18> kTexts{
       "this is the record of dedisperse: give the series that lie beside it"sv, ".json"sv},
      {"\"tautline.channelize.record\""sv,
       "this is the record of channelize: give the file that lies beside it"sv, ".json"sv},
+     {"\"tautline.tuning\""sv,
+      "this is what tune --report found: open the page (.html) that lies beside it"sv, ".json"sv},
      {"\"tautline.record\""sv, "this is a record: give the file that lies beside it"sv, ".json"sv},
      {"snr,time_s,sample,"sv, kCandidates, ".csv"sv, TextKind::candidates},
      {"file,snr,stime,"sv, kCandidates, ".csv"sv, TextKind::candidates},

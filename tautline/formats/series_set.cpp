@@ -107,6 +107,10 @@ class SeriesSet final : public FilterbankReader {
                     "leave one of them out");
       description_.trial_dms.push_back(d.refdm.value_or(0));
       description_.samples = std::min(description_.samples, d.samples);
+      if (d.series_steps.size() == description_.series_steps.size())
+        for (std::size_t k = 0; k < d.series_steps.size(); ++k)
+          description_.series_steps[k].first =
+              std::min(description_.series_steps[k].first, d.series_steps[k].first);
       longest = std::max(longest, d.samples);
       if (d.series_low_mhz && d.refdm_constant)
         description_.trial_delays.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(

@@ -193,6 +193,12 @@ TEST_F(MixedUp, ArraysThatOtherCommandsWroteAreNoCounts) {
           "plot read it");
   refused(correlated(spectra), kFailed,
           "spectra.npy: kind of file: channelized voltages, expected counts of photons");
+  refused({"correlate", trials, "-o", scratch / "o.uvh5", "--channels", "16"}, kFailed,
+          "trials.npy: kind of file: dedispersed series, expected voltages; search and plot read "
+          "it");
+  refused({"channelize", trials, "-o", scratch / "o.npy", "--channels", "16"}, kFailed,
+          "trials.npy: kind of file: dedispersed series, expected voltages; search and plot read "
+          "it");
   // The record of another array is told by its absence.
   std::filesystem::remove(trials + ".json");
   const CommandResult taken = run_command(correlated(trials), scratch.path().string());
@@ -207,6 +213,9 @@ TEST_F(MixedUp, TextIsNoRawCountsUnlessATypeIsGiven) {
           kWrongUsage, "random.bin: type of the counts: unknown");
   refused({"plot", scratch / "random.bin", "-o", scratch / "o.png"}, kFailed,
           "of raw counts give --dtype and --sensors; inspect says what files hold");
+  write_file(scratch / "tuning-dedisperse.json", R"({"schema":"tautline.tuning","version":1})");
+  refused({"plot", scratch / "tuning-dedisperse.json", "-o", scratch / "o.png"}, kFailed,
+          "open the page (.html) that lies beside it");
 }
 
 TEST_F(MixedUp, ACurveThatIsNotInTheFileIsNamedByItsOption) {

@@ -13,6 +13,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/npy/series.h"
 #include "tautline/formats/record_mask.h"
 #include "tautline/formats/recorded_spectra.h"
 #include "tautline/formats/strided_source.h"
@@ -227,6 +228,11 @@ bool has_channelize_record(const std::string& path) {
 std::unique_ptr<VoltageReader> open(const std::string& path,
                                     const core::VoltageDescription& given) {
   Json record = record_beside(path);
+  if (trials_of_series(path) > 0)
+    throw core::Error(core::ErrorKind::format, path + ": kind of file", "dedispersed series",
+                      "voltages",
+                      "search and plot read it; where it holds voltages, " + path +
+                          ".json beside it is of another array: take that away");
   InputFile file(path);
   const Header header = parse_header(file.head(kMaxHeaderBytes), path);
   Damage damage;

@@ -72,6 +72,36 @@ std::vector<std::uint64_t> delays_in(const Json& record, const std::string& path
   return delays;
 }
 
+// Where two data segments of the record join without a gap. Samples of the longest delay before that are sums of both.
+std::vector<FilterbankDescription::SeriesStep> steps_in(const Json& record, const std::string& path,
+                                                        std::size_t trials) {
+  std::vector<FilterbankDescription::SeriesStep> steps;
+  const Json parts = record.value("data_segments", Json()),
+             ranges = record.value("segments", Json());
+  const std::vector<std::uint64_t> delays = delays_in(record, path, trials);
+  if (!parts.is_array() || delays.empty() || ranges.size() != 1) return steps;
+  const auto whole = [](const Json& object, const char* key) {
+    const Json value = object.is_object() ? object.value(key, Json()) : Json();
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+  };
+  const std::uint64_t longest = *std::max_element(delays.begin(), delays.end());
+  const std::uint64_t downsample = std::max<std::uint64_t>(1, whole(ranges[0], "downsample"));
+  const Json of = record.value("level_steps", Json());
+  for (std::size_t k = 1; k < parts.size(); ++k) {
+    const std::uint64_t sample = whole(parts[k], "first_sample");
+    if (sample == 0 ||
+        sample != whole(parts[k - 1], "first_sample") + whole(parts[k - 1], "samples"))
+      continue;
+    FilterbankDescription::SeriesStep step{(sample - std::min(sample, longest)) / downsample,
+                                           (sample + downsample - 1) / downsample};
+    const std::size_t index = steps.size();
+    if (of.is_array() && index < of.size() && of[index].is_object())
+      step.of_mean = of[index].value("of", Json()) != "noise";
+    steps.push_back(step);
+  }
+  return steps;
+}
+
 FilterbankDescription describe(const Json& record, const std::string& path) {
   FilterbankDescription d;
   d.format = "NPY series";
@@ -98,6 +128,7 @@ FilterbankDescription describe(const Json& record, const std::string& path) {
   }
   d.channels = d.trial_dms.size();
   d.channel_mhz.assign(d.channels, d.fch1_mhz);
+  d.series_steps = steps_in(record, path, d.channels);
   if (d.channels > 1) {
     d.trial_delays = delays_in(record, path, d.channels);
     return d;
@@ -137,10 +168,12 @@ class SeriesReader final : public FilterbankReader {
       damage_.note(fmt::format("{}: cut short: {}, expected {} as its header says", path,
                                core::counted(samples, "sample"), header.shape[1]));
     }
-    if (const Json parts = record.value("data_segments", Json()); parts.size() > 1)
+    const std::size_t stretches =
+        record.value("data_segments", Json()).size() - description_.series_steps.size();
+    if (stretches > 1)
       remarks_.push_back(
           fmt::format("{}: made of {} stretches; what was filled between them is read as data",
-                      path, parts.size()));
+                      path, stretches));
   }
 
   std::size_t read(std::uint64_t first_sample, std::size_t count,

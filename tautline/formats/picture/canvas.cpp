@@ -4,6 +4,7 @@
 #include <ft2build.h>
 #include FT_FREETYPE_H
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
@@ -91,6 +92,23 @@ std::string Canvas::shortened(const std::string& text, double size, double most)
     if (width_of(start + "\u2026", size) <= most) break;
   }
   return start + "\u2026";
+}
+
+std::vector<std::string> Canvas::wrapped(const std::string& text, double size, double most) const {
+  std::vector<std::string> lines{""};
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t next = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, next - at);
+    const std::string longer = lines.back().empty() ? word : lines.back() + " " + word;
+    if (!lines.back().empty() && width_of(longer, size) > most)
+      lines.push_back(word);
+    else
+      lines.back() = longer;
+    at = next + 1;
+  }
+  for (std::string& line : lines) line = shortened(line, size, most);
+  return lines;
 }
 
 void Canvas::text(const std::string& text, double size, double x, double y, Anchor anchor,

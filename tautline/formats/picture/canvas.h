@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tautline::formats::picture {
 
@@ -43,6 +44,8 @@ class Canvas {
   double width_of(const std::string& text, double size) const;
   /// `text`, shortened with an ellipsis until it is at most `most` wide.
   std::string shortened(const std::string& text, double size, double most) const;
+  /// `text` in lines that are at most `most` wide: broken at spaces, a longer word shortened.
+  std::vector<std::string> wrapped(const std::string& text, double size, double most) const;
   void text(const std::string& text, double size, double x, double y, Anchor anchor,
             const Colour& colour = kInk) const;
   /// Reads from below to above, its middle at (x, y).

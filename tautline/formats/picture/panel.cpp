@@ -41,6 +41,22 @@ double widest(const Canvas& canvas, const std::vector<Tick>& ticks) {
   return width;
 }
 
+// Names of a y axis: at most so wide, as a part of the panel, and so far apart in lines.
+constexpr double kWidestName = 0.35, kNameLine = 19;
+
+// A tick's text in lines that fit between its neighbours; names that are longer end with an ellipsis.
+std::vector<std::string> tick_lines(const Canvas& canvas, const std::string& text, double width,
+                                    double apart) {
+  std::vector<std::string> lines = canvas.wrapped(text, kTickSize, width);
+  const auto most = static_cast<std::size_t>(std::max(1.0, std::floor(apart / kNameLine)));
+  if (lines.size() <= most) return lines;
+  std::string rest = lines[most - 1];
+  for (std::size_t k = most; k < lines.size(); ++k) rest += " " + lines[k];
+  lines.resize(most);
+  lines.back() = canvas.shortened(rest, kTickSize, width);
+  return lines;
+}
+
 bool has_image(const Panel& panel) {
   return panel.image.rows > 0 && panel.image.columns > 0;
 }
@@ -108,10 +124,17 @@ class Drawing {
   }
 
   void y_axis(double left_margin) const {
-    for (const Tick& tick : figure::ticks(panel_.y, most_upwards(panel_.y, axes_.height))) {
+    const auto ticks = figure::ticks(panel_.y, most_upwards(panel_.y, axes_.height));
+    const double room = (axes_.width + left_margin) * kWidestName;
+    const double apart = axes_.height / static_cast<double>(std::max<std::size_t>(1, ticks.size()));
+    for (const Tick& tick : ticks) {
       const double y = y_of(tick.value);
       canvas_.line(axes_.left - kTickLength, y, axes_.left, y, 1.2, kMuted);
-      canvas_.text(tick.text, kTickSize, axes_.left - kTickLength - kGap, y, {1, 0.5}, kMuted);
+      const std::vector<std::string> lines = tick_lines(canvas_, tick.text, room, apart);
+      const double first = y - kNameLine * static_cast<double>(lines.size() - 1) / 2;
+      for (std::size_t k = 0; k < lines.size(); ++k)
+        canvas_.text(lines[k], kTickSize, axes_.left - kTickLength - kGap,
+                     first + kNameLine * static_cast<double>(k), {1, 0.5}, kMuted);
     }
     canvas_.text_upwards(figure::caption(panel_.y), kLabelSize,
                          axes_.left - left_margin + kLabelSize / 2 + 2,
@@ -309,7 +332,8 @@ double top_margin(const Canvas& canvas, const Panel& panel, double axes_width) {
 Margins margins_of(const Canvas& canvas, const Panel& panel, double width, double height) {
   Margins margins;
   margins.left = kLabelSize + 2 * kGap + kTickLength +
-                 widest(canvas, figure::ticks(panel.y, most_upwards(panel.y, height)));
+                 std::min(widest(canvas, figure::ticks(panel.y, most_upwards(panel.y, height))),
+                          kWidestName * width);
   margins.right = 16;
   if (has_image(panel))
     margins.right =

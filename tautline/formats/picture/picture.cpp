@@ -33,24 +33,6 @@ struct Layout {
   double panels_top = 0, height = 0;
 };
 
-// Texts in lines as wide as the picture.
-std::vector<std::string> wrapped(const Canvas& canvas, const std::string& text, double width) {
-  std::vector<std::string> lines{""};
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t next = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, next - at);
-    const std::string longer = lines.back().empty() ? word : lines.back() + " " + word;
-    if (!lines.back().empty() && canvas.width_of(longer, kTickSize) > width)
-      lines.push_back(word);
-    else
-      lines.back() = longer;
-    at = next + 1;
-  }
-  for (std::string& line : lines) line = canvas.shortened(line, kTickSize, width);
-  return lines;
-}
-
 std::vector<std::string> head_of(const Canvas& canvas, const Figure& figure) {
   std::string text;
   for (const auto& [name, value] : figure.facts) {
@@ -60,8 +42,8 @@ std::vector<std::string> head_of(const Canvas& canvas, const Figure& figure) {
     std::replace(fact.begin(), fact.end(), ' ', '\x01');
     text += fact;
   }
-  auto lines =
-      text.empty() ? std::vector<std::string>{} : wrapped(canvas, text, kWidth - 2 * kBorder);
+  auto lines = text.empty() ? std::vector<std::string>{}
+                            : canvas.wrapped(text, kTickSize, kWidth - 2 * kBorder);
   for (std::string& line : lines) {
     std::replace(line.begin(), line.end(), '\x01', ' ');
     while (line.ends_with(' ')) line.pop_back();
@@ -80,7 +62,7 @@ Layout lay_out(const Canvas& canvas, const Figure& figure) {
   Layout layout;
   layout.head = head_of(canvas, figure);
   for (const std::string& note : figure.notes)
-    for (std::string& line : wrapped(canvas, note, kWidth - 2 * kBorder))
+    for (std::string& line : canvas.wrapped(note, kTickSize, kWidth - 2 * kBorder))
       layout.foot.push_back(std::move(line));
   double top = kBorder + kTitleSize + 12 + kLineHeight * static_cast<double>(layout.head.size());
   layout.panels_top = top;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tautline/core/counted.h"
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
@@ -52,6 +53,21 @@ FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
   return d;
 }
 
+// Where the data go on in the bin after the last one of the pair before. Samples of the longest delay before that are
+// sums of both.
+std::vector<FilterbankDescription::SeriesStep> steps_of(const Inf& inf,
+                                                        const FilterbankDescription& d) {
+  std::vector<FilterbankDescription::SeriesStep> steps;
+  if (inf.low_channel_mhz <= 0) return steps;
+  const auto delay = static_cast<std::uint64_t>(std::max<std::int64_t>(
+      0, 1 + core::dispersion_delay_samples(inf.dm, inf.low_channel_mhz, d.fch1_mhz, d.tsamp_s,
+                                            kDispersionConstant)));
+  for (std::size_t k = 1; k < inf.on_bins.size(); ++k)
+    if (const std::uint64_t bin = inf.on_bins[k].first; bin == inf.on_bins[k - 1].second + 1)
+      steps.push_back({bin - std::min(bin, delay), bin});
+  return steps;
+}
+
 class Reader final : public FilterbankReader {
  public:
   Reader(InputFile file, const Inf& inf) : file_(std::move(file)) {
@@ -71,7 +87,9 @@ class Reader final : public FilterbankReader {
       remarks_.push_back(fmt::format("{}: {} where its .inf says {}: the size holds", file_.path(),
                                      core::counted(samples, "sample"), inf.bins));
     }
-    if (!inf.on_bins.empty())
+    description_.series_steps = steps_of(inf, description_);
+    const std::size_t steps = description_.series_steps.size();
+    if (!inf.on_bins.empty() && (steps == 0 || inf.on_bins.size() > steps + 1))
       remarks_.push_back(
           fmt::format("{}: its .inf tells of breaks, which PRESTO filled: they are "
                       "read as data",

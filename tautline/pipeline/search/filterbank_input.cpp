@@ -43,6 +43,7 @@ void refuse_cleaning(const FilterbankRunConfig& config, bool several) {
   refuse(config.flag_channels, "flag_channels");
   refuse(config.zero_dm, "zero_dm");
   refuse(config.bandpass, "bandpass");
+  refuse(config.iqrm, "iqrm");
   refuse(config.method != stages::dedisperse::Method::automatic, "method");
   refuse(config.max_loss > 0, "max_loss");
 }
@@ -114,6 +115,30 @@ void fill_short_gaps(Beam& beam, const device::Device& device) {
                   before - beam.data_segments.size() == 1 ? "is" : "are"));
 }
 
+// A series ends at a step of level, as a search of the filterbank does, and begins anew behind it. What is summed across
+// the step is left out.
+void split_series(Beam& beam) {
+  std::vector<PlacedRange> parts;
+  for (PlacedRange left : beam.data_segments) {
+    for (const auto& step : beam.description().series_steps) {
+      const std::uint64_t end = left.range.first + left.range.count;
+      if (step.sample <= left.range.first || step.first >= end) continue;
+      if (step.first > left.range.first)
+        parts.push_back({{left.range.first, step.first - left.range.first}, left.grid_first});
+      const std::uint64_t skipped = std::min(step.sample, end) - left.range.first;
+      left = {{left.range.first + skipped, left.range.count - skipped}, left.grid_first + skipped};
+      beam.level_steps.push_back(
+          {left.grid_first, beam.files.front(), beam.files.front(), step.of_mean});
+    }
+    if (left.range.count > 0) parts.push_back(left);
+  }
+  if (parts.empty())
+    throw core::Error(
+        core::ErrorKind::format, beam.files.front(), "only sums across steps of level",
+        "data between them that are longer than the longest delay", "search the filterbank itself");
+  beam.data_segments = std::move(parts);
+}
+
 // "at 3.2 s for 0.5 s, ...", of rises of the level or of the others; empty for none.
 std::string uncut_places(const Beam& beam, bool rises) {
   constexpr std::size_t kNamed = 3;
@@ -151,8 +176,9 @@ void log_uncut(const Beam& beam, const device::Device& device) {
 }  // namespace
 
 std::uint64_t Beam::gap_samples() const {
-  return data_segments.back().grid_first + data_segments.back().range.count -
-         data_segments.front().grid_first - range.count;
+  const std::uint64_t span = data_segments.back().grid_first + data_segments.back().range.count -
+                             data_segments.front().grid_first;
+  return span - std::min(span, range.count);  // of a series an end may be left out
 }
 
 std::uint64_t FilterbankInput::samples() const {
@@ -188,6 +214,7 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
   for (Beam& beam : beams) {
     const bool several = !beam.description().trial_dms.empty();
     if (beam.description().time_series) refuse_cleaning(config, several);
+    if (beam.description().time_series && !config.keep_constant) split_series(beam);
     if (several) continue;
     if (!fill_gaps && !config.keep_constant && !beam.description().time_series)
       fill_short_gaps(beam, device);
@@ -198,7 +225,8 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
       device.shared().log_once(core::LogLevel::warning, beam.files.front() + ": " + text);
     if (!config.keep_constant) {
       FoundSteps found = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
-      beam.level_steps = std::move(found.steps);
+      beam.level_steps.insert(beam.level_steps.end(), found.steps.begin(), found.steps.end());
+      std::ranges::sort(beam.level_steps, {}, &LevelStep::sample);
       beam.uncut_levels = std::move(found.uncut);
       log_uncut(beam, device);
     }

@@ -192,7 +192,7 @@ TEST_F(SeveralTrials, RefuseWhatIsForFilterbanks) {
     EXPECT_FALSE(std::filesystem::exists(scratch / "o.csv"));
   };
   refused({"--dms", "0:10"}, "which is dedispersed already");
-  for (const char* option : {"--zero-dm", "--flag-channels"})
+  for (const char* option : {"--zero-dm", "--flag-channels", "--iqrm"})
     refused({option}, std::string(option) + ": given for ");
   refused({"--ignorechan", "1"}, "series that are dedispersed already have no channels");
   const CommandResult again =

@@ -103,6 +103,44 @@ TEST_F(LevelStep, EndsASearchAndBeginsAnother) {
   EXPECT_EQ(found, expected);
 }
 
+// Of one trial or several, as an array or for PRESTO.
+TEST_F(LevelStep, OfASeriesIsNoCandidate) {
+  write({{40, 2400, 40}, {40, kFileTimes + 100, 40}}, 6);
+  for (const auto& [name, dms] : {std::pair{"one.npy", "40"},
+                                  {"several.npy", "0:80:1"},
+                                  {"one.dat", "40"},
+                                  {"folder", "0:80:1"}}) {
+    std::vector<std::string> words{"dedisperse", scratch_ / "a.fil", scratch_ / "b.fil",
+                                   "-o",         scratch_ / name,    "--dms",
+                                   dms,          "--max-loss",       "0"};
+    if (std::string(name) == "folder") words.insert(words.end(), {"--format", "dat"});
+    const CommandResult made = run_command(words, scratch_.path().string());
+    ASSERT_EQ(made.status, 0) << name << made.err;
+    const auto search_series = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> search{
+          "--json", "search", scratch_ / name, "-o", scratch_ / "out.csv", "--overwrite"};
+      search.insert(search.end(), more.begin(), more.end());
+      const CommandResult result = run_command(search, scratch_.path().string());
+      EXPECT_EQ(result.status, 0) << name << result.err;
+      EXPECT_EQ(result.err.find("breaks"), std::string::npos) << name << result.err;
+      EXPECT_EQ(result.err.find("stretches"), std::string::npos) << name << result.err;
+      candidates_ = json_lines(result.out);
+      const nlohmann::json summary = candidates_.back();
+      candidates_.pop_back();
+      return summary;
+    };
+    EXPECT_EQ(search_series({"--keep-constant"})["level_steps"], 0) << name;
+    if (std::string(dms) != "40") {  // a step across 46 samples is none
+      EXPECT_GE(near(kFileTimes - 30, 80, kAboveNoise), 1u) << name;
+    }
+    const nlohmann::json summary = search_series({});
+    EXPECT_EQ(summary["level_steps"], 1) << name;
+    EXPECT_EQ(near(kFileTimes - 30, 80, kAboveNoise), 0u) << name;
+    for (const double pulse : {2400.0, kFileTimes + 100.0})
+      EXPECT_GE(near(pulse, 5, kAboveNoise), 1u) << name << " " << pulse;
+  }
+}
+
 TEST_F(LevelStep, IsSaidToCostPulsesThatCrossIt) {
   const auto said = [&](const std::vector<std::string>& files) {
     std::vector<std::string> words{"search"};

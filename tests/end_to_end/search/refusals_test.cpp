@@ -83,6 +83,7 @@ TEST_F(Refusals, OptionsForChannelsOfASeries) {
     for (const std::vector<std::string>& option : {std::vector<std::string>{"--zero-dm"},
                                                    {"--flag-channels"},
                                                    {"--bandpass"},
+                                                   {"--iqrm"},
                                                    {"--ignorechan", "0"},
                                                    {"--method", "subband"},
                                                    {"--max-loss", "5"}}) {

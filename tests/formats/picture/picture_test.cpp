@@ -192,5 +192,30 @@ TEST(Picture, AFullDiskLeavesNothing) {
   EXPECT_EQ(status, 0) << "1: written, 2: another error, 3: something was left";
 }
 
+// Names as long as the panel: the points stay in the picture, and so do the names.
+TEST(Picture, LongNamesOfRowsLeaveRoomForTheAxes) {
+  const ScratchFolder scratch;
+  for (const std::size_t rows : {2u, 25u}) {
+    figure::Panel panel{"Rows", {"rate", ""}, {"", ""}};
+    panel.tall = true;
+    panel.x.high = 100;
+    panel.y.high = static_cast<double>(rows);
+    figure::Line line;
+    line.style = figure::Style::points;
+    for (std::size_t k = 0; k < rows; ++k) {
+      std::string name = "row " + std::to_string(k);
+      for (int word = 0; word < 30; ++word) name += " channels=1024";
+      panel.y.names.push_back(name);
+      line.x.push_back(k % 2 == 0 ? 5 : 95);
+      line.y.push_back(static_cast<double>(k) + 0.5);
+    }
+    panel.lines.push_back(line);
+    formats::picture::write(scratch / "x.png", {"Long names", {}, {panel}}, true);
+    const Pixels::Box points = Pixels(scratch / "x.png").box_of(kBlue);
+    EXPECT_GT(points.right - points.left, 500) << rows;
+    EXPECT_LT(points.right, 1180) << rows;
+  }
+}
+
 }  // namespace
 }  // namespace tautline::tests
