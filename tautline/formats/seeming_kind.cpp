@@ -93,7 +93,7 @@ constexpr std::array<Text, 19> kTexts{
      {"\"tautline.channelize.record\""sv,
       "this is the record of channelize: give the file that lies beside it"sv, ".json"sv},
      {"\"tautline.tuning\""sv,
-      "this is what tune --report found: open the page (.html) that lies beside it"sv, ".json"sv},
+      "this is what a tuner found: open the page (.html) that lies beside it"sv, ".json"sv},
      {"\"tautline.record\""sv, "this is a record: give the file that lies beside it"sv, ".json"sv},
      {"snr,time_s,sample,"sv, kCandidates, ".csv"sv, TextKind::candidates},
      {"file,snr,stime,"sv, kCandidates, ".csv"sv, TextKind::candidates},
