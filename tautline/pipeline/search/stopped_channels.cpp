@@ -15,6 +15,16 @@ constexpr std::size_t kProbes = 8;
 // Spectra that are read at once to follow channels at their largest value.
 constexpr std::uint64_t kFollowed = 256;
 
+// The spectra around spectrum k, of `total`, in which the channel's value is the same.
+core::ConstantRun run_of_channel(const SpectraInTwoPlaces& spectra, std::size_t channel,
+                                 std::size_t value_bytes, std::size_t total, std::size_t k) {
+  const std::size_t place = channel * value_bytes;
+  const auto equal = [&](std::size_t a, std::size_t b) {
+    return std::memcmp(spectra.at(a) + place, spectra.at(b) + place, value_bytes) == 0;
+  };
+  return core::run_around(equal, total, k, 0);
+}
+
 }  // namespace
 
 class EmptyStretches::WithBeside {
@@ -120,11 +130,7 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
     for (std::size_t c = next_set(wide_.stopped(), 0); c < channels_;
          c = next_set(wide_.stopped(), c + 1)) {
       if (ends[c] > k) continue;
-      const auto equal = [&](std::size_t a, std::size_t b) {
-        return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
-                           value_bytes_) == 0;
-      };
-      stops.push_back({c, core::run_around(equal, total, k, 0)});
+      stops.push_back({c, run_of_channel(spectra, c, value_bytes_, total, k)});
       ends[c] = stops.back().run.end;
     }
   }
@@ -152,11 +158,7 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::zero_stops(
     for (std::size_t c = next_set(zeros_.stopped(), 0); c < channels_;
          c = next_set(zeros_.stopped(), c + 1)) {
       if (ends[c] > k) continue;
-      const auto equal = [&](std::size_t a, std::size_t b) {
-        return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
-                           value_bytes_) == 0;
-      };
-      stops.push_back({c, core::run_around(equal, total, k, 0)});
+      stops.push_back({c, run_of_channel(spectra, c, value_bytes_, total, k)});
       ends[c] = stops.back().run.end;
     }
   }
