@@ -11,8 +11,8 @@
 namespace tautline::pipeline::fit {
 
 struct SlowChange {
-  double added = 0;  ///< to g
-  double part_s = 0;  ///< length of parts of the run that differ by more than the model explains
+  double added = 0;   ///< to g
+  double part_s = 0;  ///< length of the parts of the run that scatter beyond the model
 };
 
 /// The variance of the rate's means over 8, 16, 32 and 64 equal parts of the run, beyond that of noise and of the model
