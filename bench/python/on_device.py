@@ -245,8 +245,8 @@ def measure_call(name, library, options, uncounted):
     copies = None if uncounted else copied_bytes(lambda: call(given))
     line += "; copies not counted" if copies is None else f", {copies[0]} bytes copied from the host, {copies[1]} to it"
     print(f"{library.name:6} {name:17} {line}\n{'':24} {problem}", flush=True)
-    # Results go to the host, a tenth of the samples at most, of small sizes more; samples do not.
-    return copies is None or options.small or sum(copies) < host.nbytes / 10
+    # Results go to the host, with the sums of ten segments of curves, of small sizes more; samples do not.
+    return copies is None or options.small or sum(copies) < host.nbytes
 
 
 def measure(name, library, options, uncounted):
