@@ -111,16 +111,17 @@ void summarise_search(const Global& global, const SearchOptions& options,
                         core::counted(config.inputs.size(), "beam"), s.most_beams,
                         core::counted(s.in_many_beams, "candidate"));
   }
-  print_summary(global, "tautline.search", object,
-                fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}{}\n"
-                            "  kernels: {}; search {}\n{}\n",
-                            config.output, core::counted(s.candidates.size(), "candidate"),
-                            core::counted(s.detections, "detection"),
-                            core::counted(s.trials, "trial"), channels_text(s, config.zero_dm),
-                            formats::candidates::table(s.candidates, options.from_top), injected,
-                            beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend,
-                            s.detect_backend, counted_line(s) + searched_line(s)),
-                &s.profile);
+  print_summary(
+      global, "tautline.search", object,
+      fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}{}\n"
+                  "  kernels: {}; search {}\n{}\n",
+                  config.output, core::counted(s.candidates.size(), "candidate"),
+                  core::counted(s.detections, "detection"), core::counted(s.trials, "trial"),
+                  channels_text(s, config.zero_dm),
+                  formats::candidates::table(s.candidates, options.from_top, config.beams),
+                  injected, beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend,
+                  s.detect_backend, counted_line(s) + searched_line(s)),
+      &s.profile);
 }
 
 // --plan: what a search would do. Its text is the result, so it goes to standard output.

@@ -172,6 +172,11 @@ TEST_F(BadPipeline, Edges) {
   expect_refused(p.text(), {"inputs (line 6): x, expected inputs that do not go round"});
   p.bank = "[f]\ntype = \"filter_bank\"\ninputs = \"f\"\n";
   expect_refused(p.text(), {"inputs (line 6): f, expected inputs that do not go round"});
+  // Also where a source's file cannot be opened.
+  p.source = "[voltages]\ntype = \"voltage_files\"\nfiles = [\"none.dada\"]\n";
+  expect_refused(p.text(), {"inputs (line 6): f, expected inputs that do not go round"});
+  p.bank = "[f]\ntype = \"filter_bank\"\ninputs = \"voltage\"\n";
+  expect_refused(p.text(), {"inputs (line 6): voltage, expected one of the nodes"});
   p = {};
   p.after = "[again]\ntype = \"visibility_file\"\ninputs = \"file\"\npath = \"w.uvh5\"\n";
   expect_refused(p.text(), {"inputs (line 18): file, expected a node that has outputs"});

@@ -52,7 +52,9 @@ void write_beams_text(Format format, std::span<const core::Candidate> candidates
                       const TextSink& sink);
 
 /// The first `most` candidates as a table: a heading and a line each, `...` where there are more. Empty for none.
-std::string table(std::span<const core::Candidate> candidates, std::size_t most);
+/// `of_beams`: with the beam of each, and in how many it was seen.
+std::string table(std::span<const core::Candidate> candidates, std::size_t most,
+                  bool of_beams = false);
 
 /// A line of the list of `your`, its numbers as read from the text.
 struct YourCandidate {

@@ -192,13 +192,16 @@ std::string beams_to_text(Format format, std::span<const Candidate> candidates,
   return text;
 }
 
-std::string table(std::span<const Candidate> candidates, std::size_t most) {
+std::string table(std::span<const Candidate> candidates, std::size_t most, bool of_beams) {
   if (candidates.empty() || most == 0) return "";
-  std::string text = fmt::format("  {:>8} {:>14} {:>10} {:>8} {:>8}\n", "S/N", "time (s)", "DM",
-                                 "width", "members");
+  std::string text =
+      fmt::format("  {:>8} {:>14} {:>10} {:>8} {:>8}{}\n", "S/N", "time (s)", "DM", "width",
+                  "members", of_beams ? fmt::format(" {:>6} {:>6}", "beam", "beams") : "");
   for (const Candidate& c : candidates.first(std::min(most, candidates.size())))
-    text += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}{}\n", c.snr, c.time_s, c.dm,
-                        c.width_samples, c.members, c.injected ? "  injected" : "");
+    text += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}{}{}\n", c.snr, c.time_s, c.dm,
+                        c.width_samples, c.members,
+                        of_beams ? fmt::format(" {:6} {:6}", c.beam, c.beams) : "",
+                        c.injected ? "  injected" : "");
   return candidates.size() > most ? text + "  ...\n" : text;
 }
 

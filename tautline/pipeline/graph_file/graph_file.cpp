@@ -377,36 +377,35 @@ std::vector<std::string> GraphFile::drawn() const {
   return names;
 }
 
+// Each node behind those that its inputs name.
+auto GraphFile::in_order() const -> std::vector<const NodeTable*> {
+  std::vector<const NodeTable*> ordered;
+  const auto done = [&](const NodeTable& node) { return std::ranges::count(ordered, &node) > 0; };
+  const auto is_ready = [&](const NodeTable& node) {
+    return std::ranges::all_of(node.inputs, [&](const std::string& input) {
+      return done(nodes_[index_of(split_port(input, node.inputs_place).first, node.inputs_place)]);
+    });
+  };
+  while (ordered.size() < nodes_.size()) {
+    const std::size_t before = ordered.size();
+    for (const NodeTable& node : nodes_)
+      if (!done(node) && is_ready(node)) ordered.push_back(&node);
+    if (ordered.size() > before) continue;
+    const NodeTable& node = *std::ranges::find_if_not(nodes_, done);
+    throw Error(ErrorKind::config, node.inputs_place, node.inputs.front(),
+                "inputs that do not go round");
+  }
+  return ordered;
+}
+
 engine::Graph GraphFile::build(const NodeContext& context, NodeOutputs* outputs) const {
   require_distinct_files();
-  for (const NodeTable& node : nodes_) (void)settings_of(node);  // before a source waits for data
+  // Before a source opens its files or waits for data.
+  const std::vector<const NodeTable*> ordered = in_order();
+  for (const NodeTable& node : nodes_) (void)settings_of(node);
   engine::Graph graph;
   Added added;
-  const auto is_added = [&](const std::string& input, const std::string& place) {
-    const std::string from = split_port(input, place).first;
-    (void)index_of(from, place);
-    return std::any_of(added.begin(), added.end(),
-                       [&](const auto& one) { return one.first == from; });
-  };
-  while (added.size() < nodes_.size()) {
-    const std::size_t before = added.size();
-    for (const NodeTable& node : nodes_) {
-      const auto done = [&](const std::string& input) {
-        return is_added(input, node.inputs_place);
-      };
-      if (std::any_of(added.begin(), added.end(),
-                      [&](const auto& one) { return one.first == node.name; }))
-        continue;
-      if (std::all_of(node.inputs.begin(), node.inputs.end(), done))
-        add(node, context, graph, added);
-    }
-    if (added.size() > before) continue;
-    for (const NodeTable& node : nodes_)
-      if (std::none_of(added.begin(), added.end(),
-                       [&](const auto& one) { return one.first == node.name; }))
-        throw Error(ErrorKind::config, node.inputs_place, node.inputs.front(),
-                    "inputs that do not go round");
-  }
+  for (const NodeTable* node : ordered) add(*node, context, graph, added);
   if (outputs != nullptr) outputs->insert(added.begin(), added.end());
   return graph;
 }

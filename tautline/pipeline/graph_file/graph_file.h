@@ -94,6 +94,7 @@ class GraphFile {
   std::string named(const NodeType& type, const core::FieldDescription& field,
                     std::string text) const;
   std::size_t index_of(const std::string& name, const std::string& place) const;
+  std::vector<const NodeTable*> in_order() const;
   /// Nodes that are in the graph, with their outputs.
   using Added = std::vector<std::pair<std::string, std::vector<engine::Port>>>;
   static std::vector<engine::Port> ports_of(const NodeTable& node, const Added& added);

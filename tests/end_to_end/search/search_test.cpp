@@ -328,6 +328,12 @@ TEST(SearchCommand, BeamsTogether) {
   const auto list = lines_of(read_file(folder / "c.csv"));
   EXPECT_TRUE(list.at(0).ends_with(",file,filled,beams,in_many_beams")) << list.at(0);
   EXPECT_EQ(list.size(), lines.size());
+  arguments.erase(arguments.begin());  // --json
+  arguments.push_back("--overwrite");
+  const auto printed = lines_of(run_command(arguments, folder.path().string()).out);
+  ASSERT_GE(printed.size(), 3u);
+  EXPECT_TRUE(printed[1].ends_with("   beam  beams")) << printed[1];
+  EXPECT_TRUE(printed[2].ends_with("      3")) << printed[2];
 
   // Beams that differ are refused by name, and a list that has no place for them by its option.
   const CommandResult made =
