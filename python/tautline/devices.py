@@ -121,15 +121,16 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
 def on_a_cache_line(shape: tuple[int, ...], dtype: Any, make: str = "empty") -> np.ndarray[Any, Any]:
     """A new array of the host's. numpy's large arrays begin 16 bytes behind a cache line, which costs up to a sixth."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    _require_memory(size)
+    if size >= _LARGE_BYTES:
+        _require_free(size)
     memory = getattr(np, make)(size + 64, np.uint8)
     begin = -memory.ctypes.data % 64
     return memory[begin : begin + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
 
 
-def _require_memory(size: int) -> None:
-    """Refuses a large array that the system would promise memory for, and then end the process."""
-    free = _free_bytes() if size >= _LARGE_BYTES else size
+def _require_free(size: int) -> None:
+    """Refuses an array that the system would promise memory for, and then end the process."""
+    free = _free_bytes()
     if size > free:
         found, limit = f"an array of {size / 1e9:.4g} GB", f"at most the {free / 1e9:.4g} GB that are free"
         raise out_of_memory("memory", found, limit, "take it in parts: read or blocks of a file, a plan of tautline.stages")

@@ -40,6 +40,8 @@ def test_every_format_is_searched_by_the_trials_that_it_has(folder: pathlib.Path
     found = tl.search(files, threshold=8)
     assert abs(found["dm"][0] - 20) < 1e-6 and found["dm_index"][0] == 2 and abs(found["sample"][0] - 9004) <= 4
     assert found.facts["trials"] == DMS.size
+    if form != "npy":
+        assert tl.search(folder / form, threshold=8).tobytes() == found.tobytes()
     opened = tl.open(files)
     assert opened.kind == "series" and tl.search(opened, threshold=8).tobytes() == found.tobytes()
     of_arrays = tl.detect(opened[:].T, opened.dms, sample_time_s=SAMPLE_TIME_S, threshold=8)
