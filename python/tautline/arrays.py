@@ -21,6 +21,8 @@ def host_array(x: Any, field: str, *takers: str) -> npt.NDArray[Any]:
         raise refuse(field, "a masked array", "an array without masked elements", "fill it first")
     if isinstance(x, np.ndarray):
         return np.asarray(x)
+    if is_file(x):
+        raise refuse(field, "a file", "an array", "tautline.open(path)[:] is the contents of one")
     if cuda_of(x, field) is not None:
         raise no_host_array(x, field, takers)
     try:
@@ -35,11 +37,15 @@ def is_array(x: Any) -> bool:
     """Whether it is numbers, and neither paths nor an opened file."""
     if isinstance(x, np.ndarray) or hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__"):
         return True
-    if isinstance(x, (str, bytes, os.PathLike)) or hasattr(x, "paths"):
+    if isinstance(x, bytes) or is_file(x):
         return False
-    if isinstance(x, (list, tuple)):
-        return not any(isinstance(one, (str, os.PathLike)) for one in x)
-    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or isinstance(x, memoryview)
+    return isinstance(x, (list, tuple, memoryview)) or hasattr(x, "__array__") or hasattr(x, "__array_interface__")
+
+
+def is_file(x: Any) -> bool:
+    """Whether it is a path, an opened file, or several."""
+    several = x if isinstance(x, (list, tuple)) else [x]
+    return any(isinstance(one, (str, os.PathLike)) or hasattr(one, "paths") for one in several)
 
 
 def require_type(x: Any, field: str, types: tuple[str, ...]) -> None:

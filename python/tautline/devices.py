@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from .arguments import Fields, text
-from .errors import ConfigError, UnsupportedError, refuse, unsupported
+from .errors import ConfigError, UnsupportedError, out_of_memory, refuse, unsupported
 
 _HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned memory
 _CUDA = 2
 _LIBRARIES = ("cupy", "torch")
 _ADOPTED = "cupy.from_dlpack or torch.from_dlpack"
 _COPIES = {"cupy": "x.get()", "torch": "x.cpu()"}  # of an array x, in the host's memory
+_LARGE_BYTES = 1 << 30  # arrays from there on are held against the memory that is free
 _LEGACY_STREAM = 1  # CUDA's name for the default stream
 
 
@@ -119,9 +121,29 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
 def on_a_cache_line(shape: tuple[int, ...], dtype: Any, make: str = "empty") -> np.ndarray[Any, Any]:
     """A new array of the host's. numpy's large arrays begin 16 bytes behind a cache line, which costs up to a sixth."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size >= _LARGE_BYTES:
+        _require_free(size)
     memory = getattr(np, make)(size + 64, np.uint8)
     begin = -memory.ctypes.data % 64
     return memory[begin : begin + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
+
+
+def _require_free(size: int) -> None:
+    """Refuses an array that the system would promise memory for, and then end the process."""
+    free = _free_bytes()
+    if size > free:
+        found, limit = f"an array of {size / 1e9:.4g} GB", f"at most the {free / 1e9:.4g} GB that are free"
+        raise out_of_memory("memory", found, limit, "take it in parts: read or blocks of a file, a plan of tautline.stages")
+
+
+def _free_bytes() -> int:
+    """Of the host's memory, as Linux says it; without limit where it does not."""
+    try:
+        with open("/proc/meminfo") as file:
+            kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in file}
+        return 1024 * (kilobytes["MemAvailable"] + kilobytes["SwapFree"])
+    except (OSError, KeyError, ValueError, IndexError):
+        return sys.maxsize
 
 
 def array_beside(x: Any, shape: tuple[int, ...], dtype: type[Any], make: str = "empty") -> Any:

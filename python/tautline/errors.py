@@ -101,6 +101,11 @@ def unsupported(field: str, value: object, limit: str, advice: str = "") -> Unsu
     return _worded(UnsupportedError, field, value, limit, advice)
 
 
+def out_of_memory(field: str, value: object, limit: str, advice: str = "") -> OutOfMemoryError:
+    """An OutOfMemoryError as the library words them."""
+    return _worded(OutOfMemoryError, field, value, limit, advice)
+
+
 def _worded(kind: type[_Kind], field: str, value: object, limit: str, advice: str) -> _Kind:
     error = kind(f"{field}: {value}, expected {limit}" + (f"; {advice}" if advice else ""))
     error.field, error.value, error.limit, error.advice = field, str(value), limit, advice

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arrays import are_pairs, dense_rows, host_array, require_axes, voltages
+from .arrays import are_pairs, dense_rows, host_array, is_file, require_axes, voltages
 from .arguments import whole
 from .correlation import Progress
 from .devices import Foreign, for_plans, place_of, require_output, type_name
-from .errors import refuse, warn
+from .errors import ConfigError, refuse, warn
+from .opening import opened_as
 from .stages.channelize import Plan
 
 
@@ -39,9 +40,10 @@ def channelize(
     Parameters
     ----------
     x
-        Voltages, [time] or [input, time]: complex64, float32 (real), int8 or int16 (real, or with a last axis of 2, re
+        Voltages: an array [time] or [input, time]: complex64, float32 (real), int8 or int16 (real, or with a last axis of 2, re
         and im).  complex128 and float64 are rounded to single precision.  An array of a GPU (cupy, torch, jax) stays
-        there, of the first types, and so does the result; of cupy and torch on their current stream.
+        there, of the first types, and so does the result; of cupy and torch on their current stream.  Or a file, or what
+        tautline.open gave of one, which is read whole, [input, time]; what was lost is zero.
     channels
         Channels C, 2 to 65,536.  Complex samples make frames of C samples, real ones of 2C.
     taps
@@ -63,7 +65,7 @@ def channelize(
     oversample
         P/Q of 1 or more: spectra start every frame Q / P samples.
     lower_sideband
-        Conjugate the voltages first.
+        Conjugate the voltages first; done in any case where a file's bandwidth is negative.
     out
         Where the result goes: an array of exactly its type and shape, in the memory of `x` and apart from it, its last
         axis dense.  In a loop it saves new memory for each call, which the system clears.  jax's arrays have none.
@@ -82,12 +84,18 @@ def channelize(
     ------
     ConfigError
         An argument or x is not what is allowed.  NaN in x makes the spectra that span it NaN.
+    OutOfMemoryError
+        A file or its spectra do not fit in the memory that is free: a plan (`stages.channelize`) takes pieces, and the
+        command `tautline channelize` writes files.
 
     Warns
     -----
     DataWarning
         Rounded spectra were clipped (of arrays in the host's memory).
     """
+    if is_file(x):
+        x, descending = _of_file(x)
+        lower_sideband = lower_sideband or descending
     here = place_of(x, "x", device)
     if here is not None:
         if output != "cf32" or gains is not None or coefficients is not None or Fraction(oversample) != 1:
@@ -135,6 +143,22 @@ def channelize(
     if not one:
         return made
     return made[:, 0] if turned else made[0]
+
+
+def _of_file(x: Any) -> tuple[Any, bool]:
+    """The voltages of a file, and whether its frequencies descend."""
+    try:
+        file = opened_as(x, "x", "voltages")
+    except ConfigError as error:
+        if not error.field.endswith("sample rate"):
+            raise
+        advice = "give numpy.load of it, or tautline.open(path, rate_hz=...)"
+        raise refuse("x", "a file that says no sample rate", "one that does, or an array", advice) from None
+    channels = file.header["channels"]
+    if channels > 1:
+        advice = "give one of file[:], which has [channel, input, time]"
+        raise refuse("x", f"{file.paths[0]}, of {channels} channels", "voltages of one", advice)
+    return file.read(), file.header["bandwidth_hz"] < 0
 
 
 def _with_inputs(out: Any, turned: bool) -> Any:

@@ -16,6 +16,7 @@ from .arguments import whole
 from .arrays import dense_rows, host_array, native
 from .correlation import Progress
 from .errors import refuse, unsupported
+from .opening import contents
 
 __all__ = ["autocorrelate", "correlate", "DtypeWarning", "InvalidMWarning"]
 
@@ -48,7 +49,8 @@ def autocorrelate(
     Parameters
     ----------
     a
-        [time], or [time, sensor], at least 2 m times long; real numbers.
+        [time], or [time, sensor], at least 2 m times long; real numbers.  Or a file of counts, [time, sensor]: a path, or
+        what tautline.open gave of it.
     m
         Lags of a level, even.
     deltat
@@ -103,7 +105,7 @@ def _series(
     series: list[npt.NDArray[Any]] = []
     kinds: list[np.dtype[Any]] = []
     for field, x in arrays.items():
-        array = native(host_array(x, field, "stages.autocorrelate.Plan"))
+        array = native(host_array(contents(x, field, "counts"), field, "stages.autocorrelate.Plan"))
         if array.ndim not in (1, 2):
             raise refuse(field, f"an array of {array.ndim} axes", "[time] or [time][sensor]")
         if series and array.shape != series[0].shape:

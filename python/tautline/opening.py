@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _tautline
 from .arguments import file_paths, text, unknown, whole
+from .arrays import is_file
 from .errors import UnsupportedError, refuse, warn, wrong_kind
 
 _VOLTAGE_OPTIONS = ("format", "rate_hz", "centre_hz", "bandwidth_hz", "antennas", "polarisations", "utc_start", "threads_are")
@@ -41,8 +42,8 @@ class File:
     dms : float64 [trial] or None
         Of dedispersed series, in pc cm^-3.
 
-    Several threads may read one; each call is whole.  After a fork, open the file again; one that is pickled is opened anew
-    where it is unpickled.
+    numpy.asarray of it is the whole, as [:] gives it.  Several threads may read one; each call is whole.  After a fork,
+    open the file again; one that is pickled is opened anew where it is unpickled.
     """
 
     def __init__(self, kind: str, paths: list[str], reader: Any, options: dict[str, Any] | None = None) -> None:
@@ -121,6 +122,13 @@ class File:
         block = self.read(start, max(0, stop - start))
         return block if step == 1 else block[(slice(None),) * axis + (slice(None, None, step),)]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The whole, as [:] gives it."""
+        if copy is False:
+            raise ValueError("a file cannot become an array without a copy: its samples are read")
+        whole_file = self.read()
+        return whole_file if dtype is None else whole_file.astype(dtype, copy=False)
+
     def __reduce__(self) -> Any:  # another process opens the file itself
         return functools.partial(open, self.paths, **self._options), ()
 
@@ -168,6 +176,20 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
     file = _opened(kind, names, {name: text(value) for name, value in options.items() if value is not None})
     warn(file.header["damage"])
     return file
+
+
+def opened_as(x: Any, field: str, kind: str) -> File:
+    """A file of `kind`, by its path or opened."""
+    file = x if isinstance(x, File) else open(x)
+    if file.kind != kind:
+        advice = "tautline.open(path, rate_hz=...) opens voltages" if kind == "voltages" and file.kind == "counts" else ""
+        raise refuse(field, f"{file.paths[0]}, a file of {file.kind}", f"one of {kind}, or an array", advice)
+    return file
+
+
+def contents(x: Any, field: str, kind: str) -> Any:
+    """What a file of `kind` holds; anything else as it is."""
+    return opened_as(x, field, kind).read() if is_file(x) else x
 
 
 def _opened(kind: str, names: list[str], options: dict[str, str]) -> File:

@@ -22,11 +22,11 @@ from .arguments import (
     rational,
     whole,
 )
-from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
+from .arrays import dense_rows, host_array, is_array, is_file, native, require_axes, require_type
 from .candidates import Candidates, candidates_of
 from .correlation import Progress
 from .devices import Foreign, array_beside, behind_its_stream, for_plans, place_of, require_output, type_name, unread_by_host
-from .errors import refuse, warn
+from .errors import ConfigError, refuse, warn
 from .stages import dedisperse as dedisperse_stage
 from .stages import detect as detect_stage
 
@@ -146,7 +146,7 @@ def _dedisperse_array(
 @documented(_SEARCH, ("list", "range", "plot_folder", "most_plots"))
 def search(
     x: Any,
-    dms: Any,
+    dms: Any = None,
     *,
     threshold: float = 6,
     frequencies: Any = None,
@@ -159,7 +159,7 @@ def search(
     progress: Progress | None = None,
     **fields: Any,
 ) -> Candidates:
-    """Searches a filterbank for dispersed pulses; what the command `tautline search` does.
+    """Searches a filterbank, or files of dedispersed series, for pulses; what the command `tautline search` does.
 
     Parameters
     ----------
@@ -167,9 +167,11 @@ def search(
         A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
         int16 or float32 (float64 is rounded).  An array must not change while this runs.  An array of a GPU (cupy,
         torch, jax), [time, channel], stays there; stretches and channels in it that never change are data
-        (`keep_constant`), and what is not finite makes its time missing in all trials.
+        (`keep_constant`), and what is not finite makes its time missing in all trials.  Or files of dedispersed series
+        (.npy, .dat, .tim), opened or not; arrays of series, as `dedisperse` gives them, are searched by `detect`.
     dms
-        Trials in pc cm^-3: a text "LO:HI" (steps by the S/N that may be lost) or "LO:HI:STEP", or numbers.
+        Trials in pc cm^-3: a text "LO:HI" (steps by the S/N that may be lost) or "LO:HI:STEP", or numbers.  Of a
+        filterbank alone: files of series say their own.
     threshold
         S/N from which on a pulse is one.
     frequencies, sample_time_s, axes, start
@@ -205,6 +207,8 @@ def search(
     samples: Any = None
     facts, names, stream = dict[str, Any](), list[str](), 0
     if is_array(x):
+        if dms is None:
+            raise _no_trials("series are searched by tautline.detect")
         here = place_of(x, "x", device)
         _require_short_samples(sample_time_s, fields.get("max_width_s"))
         samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start, here is not None)
@@ -214,10 +218,14 @@ def search(
     else:
         _refuse_array_arguments(frequencies, sample_time_s, axes)
         names = file_paths(x)
-    texts, trials = _trials(_SEARCH, dms, {"threshold": threshold, **fields})
-    columns, said = _tautline.search(
-        names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, stream, progress
-    )
+    fields = {"threshold": threshold, **fields}
+    texts, trials = (_SEARCH.texts(fields), []) if dms is None else _trials(_SEARCH, dms, fields)
+    try:
+        columns, said = _tautline.search(
+            names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, stream, progress
+        )
+    except ConfigError as error:
+        raise _about_dms(error, dms) from None
     warn(said["warnings"])
     return candidates_of(columns, said)
 
@@ -270,6 +278,8 @@ def detect(
     DataWarning
         Samples are missing.
     """
+    if is_file(series):
+        raise refuse("series", "a file", "an array, [trial][time]", "give the file to tautline.search")
     here = place_of(series, "series", device)
     if here is not None:
         rows, device = for_plans(series), here
@@ -383,6 +393,8 @@ def _filterbank(x: Any, axes: str, *takers: str) -> npt.NDArray[Any]:
     samples = native(host_array(x, "x", *takers))
     if samples.dtype.name == "float64":
         samples = samples.astype(np.float32)
+    if samples.dtype == np.int32 and "search" in takers:
+        raise refuse("x", "int32, as of series", "one of " + " ".join(_FORMATS), "give series to tautline.detect")
     require_type(samples, "x", tuple(_FORMATS))
     require_axes(samples, "x", (2,), "two axes, of time and channel")
     if axes not in ("tf", "ft"):
@@ -393,6 +405,19 @@ def _filterbank(x: Any, axes: str, *takers: str) -> npt.NDArray[Any]:
 def _refuse_array_arguments(frequencies: Any, sample_time_s: Any, axes: str) -> None:
     if frequencies is not None or sample_time_s is not None or axes != "tf":
         raise refuse("frequencies, sample_time_s and axes", "given for a file", "an array: files say it", "leave them out")
+
+
+def _no_trials(advice: str = "") -> ConfigError:
+    return refuse("dms", "none", 'trials in pc cm^-3, as "0:500" or numbers', advice)
+
+
+def _about_dms(error: ConfigError, dms: Any) -> ConfigError:
+    """What a run says of two fields, a range and a list, of which one is given: here they are one argument."""
+    if error.field == "dms.range" and dms is None:
+        return _no_trials("only files of dedispersed series say them")
+    if error.field == "dms.range" and error.value.startswith("given for "):
+        return refuse("dms", error.value, error.limit, "leave it out")
+    return error
 
 
 def _trials(known: Fields, dms: Any, fields: dict[str, Any]) -> tuple[dict[str, str], list[float]]:
