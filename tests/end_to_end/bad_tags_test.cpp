@@ -1,6 +1,7 @@
 // Ordinary bad days of time tags: what the command says of damaged recordings, and how it exits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <string>

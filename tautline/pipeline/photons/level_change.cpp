@@ -18,7 +18,7 @@ constexpr std::size_t kPlaces = 128;  // that are looked at first
 // The longest segments whose means tell how far fluctuations go.
 constexpr std::size_t kFewestSegments = 24;
 // The difference of levels over its standard error; and what two levels explain beyond a parabola, as a square of it.
-constexpr double kOfError = 7, kBeyondDrift = 10;
+constexpr double kOfError = 6, kBeyondDrift = 10;
 
 // Of each value, less their mean; equal values have their mean rank.
 std::vector<double> ranks_of(Values values) {
@@ -76,7 +76,7 @@ LevelStretch most_unlike(Values sums) {
   return best;
 }
 
-// Of a sum of n values, over n: the largest of segments' sums about both levels, by the segments' length.
+// Of a sum of n values, over n: the largest of segments' sums about both levels, and how it grows with their length.
 double variance_of_sums(Values ranks, Values sums, const LevelStretch& s) {
   const std::size_t size = ranks.size();
   const double sum = sums[s.end] - sums[s.first], inside = static_cast<double>(s.end - s.first);
@@ -85,19 +85,25 @@ double variance_of_sums(Values ranks, Values sums, const LevelStretch& s) {
     rest[k] -=
         k >= s.first && k < s.end ? sum / inside : -sum / (static_cast<double>(size) - inside);
   const std::vector<double> rests = sums_of(rest);
-  double most = 0, last = 0, before = 0;
-  for (std::size_t length = 1; length * kFewestSegments <= size; length *= 2) {
-    double squares = 0;
+  std::vector<double> variances;
+  std::size_t length = 1;
+  for (; length * kFewestSegments <= size; length *= 2) {
+    constexpr double kFitted = 3;  // two levels and a place
     const std::size_t segments = size / length;
+    double squares = 0;
     for (std::size_t k = 0; k < segments; ++k)
       squares += std::pow(rests[(k + 1) * length] - rests[k * length], 2);
-    constexpr double kFitted = 3;  // two levels and a place
-    before = last;
-    last = squares / static_cast<double>(length) / (static_cast<double>(segments) - kFitted);
-    most = std::max(most, last);
+    variances.push_back(squares / static_cast<double>(length) /
+                        (static_cast<double>(segments) - kFitted));
   }
-  // What fluctuations as long as a segment lack doubles with its length.
-  return before > 0 ? std::max(most, 2 * last - before) : most;
+  // Fluctuations that last longer than the segments go on growing with the length, up to half of the series.
+  const std::size_t doublings = std::min<std::size_t>(2, variances.size() - 1);
+  const double before = variances[variances.size() - 1 - doublings];
+  const double growth =
+      before > 0 ? std::pow(variances.back() / before, 1.0 / static_cast<double>(doublings)) : 1;
+  const double left = std::log2(static_cast<double>(size) / static_cast<double>(length));
+  return *std::max_element(variances.begin(), variances.end()) *
+         std::pow(std::max(1.0, growth), left);
 }
 
 double squares_of_parabola(Values values) {
