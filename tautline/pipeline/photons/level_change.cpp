@@ -18,7 +18,7 @@ constexpr std::size_t kPlaces = 128;  // that are looked at first
 // The longest segments whose means tell how far fluctuations go.
 constexpr std::size_t kFewestSegments = 24;
 // The difference of levels over its standard error; and what two levels explain beyond a parabola, as a square of it.
-constexpr double kOfError = 6, kBeyondDrift = 10;
+constexpr double kOfError = 7, kBeyondDrift = 10;
 
 // Of each value, less their mean; equal values have their mean rank.
 std::vector<double> ranks_of(Values values) {
@@ -97,13 +97,13 @@ double variance_of_sums(Values ranks, Values sums, const LevelStretch& s) {
                         (static_cast<double>(segments) - kFitted));
   }
   // Fluctuations that last longer than the segments go on growing with the length, up to half of the series.
-  const std::size_t doublings = std::min<std::size_t>(2, variances.size() - 1);
-  const double before = variances[variances.size() - 1 - doublings];
-  const double growth =
-      before > 0 ? std::pow(variances.back() / before, 1.0 / static_cast<double>(doublings)) : 1;
+  double growth = 1;  // at a doubling
+  for (std::size_t doublings = 1; doublings <= 2 && doublings < variances.size(); ++doublings)
+    if (const double before = variances[variances.size() - 1 - doublings]; before > 0)
+      growth = std::max(growth,
+                        std::pow(variances.back() / before, 1.0 / static_cast<double>(doublings)));
   const double left = std::log2(static_cast<double>(size) / static_cast<double>(length));
-  return *std::max_element(variances.begin(), variances.end()) *
-         std::pow(std::max(1.0, growth), left);
+  return *std::max_element(variances.begin(), variances.end()) * std::pow(growth, left);
 }
 
 double squares_of_parabola(Values values) {

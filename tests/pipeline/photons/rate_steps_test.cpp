@@ -47,7 +47,8 @@ core::RateTrace fluctuating(std::mt19937_64& random, std::size_t cells, double r
   return trace_of(std::move(rates));
 }
 
-// Steps are found in 2 of 10,000 such series, and in more than 6 of 1,000 once in 1e9 runs.
+// Steps are found in 3 of 1,000 such series, most of which change over a tenth of their length or more, and in more than
+// 20 of 1,000 once in 1e9 runs.
 TEST(RateSteps, AreNotSeenInFluctuations) {
   auto random = tests::generator();
   std::size_t found = 0;
@@ -63,7 +64,7 @@ TEST(RateSteps, AreNotSeenInFluctuations) {
                  ? 0
                  : 1;
   }
-  EXPECT_LE(found, 6u);
+  EXPECT_LE(found, 20u);
 }
 
 TEST(RateSteps, AreFoundWithTheirPlaceAndLevels) {
@@ -104,7 +105,7 @@ TEST(RateSteps, OfAShutterAreFoundHoweverTheLightFlickers) {
   EXPECT_GE(found, 85);
 }
 
-// Over 30 % of fluctuation in each cell, as of few diffusing molecules: 98 in 100 falls to 65 % and 95 in 100 returns.
+// Over 30 % of fluctuation in each cell, as of few diffusing molecules: 95 in 100 falls to 65 % and 80 in 100 returns.
 TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
   auto random = tests::generator();
   constexpr std::size_t kCells = 999;
@@ -127,8 +128,8 @@ TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
                     ? 1
                     : 0;
   }
-  EXPECT_GE(fallen, 75);
-  EXPECT_GE(returned, 75);
+  EXPECT_GE(fallen, 80);
+  EXPECT_GE(returned, 55);
   std::printf("of 100 traces each: %d falls and %d returns are found\n", fallen, returned);
 }
 
