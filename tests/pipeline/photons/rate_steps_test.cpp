@@ -105,7 +105,7 @@ TEST(RateSteps, OfAShutterAreFoundHoweverTheLightFlickers) {
   EXPECT_GE(found, 85);
 }
 
-// Over 30 % of fluctuation in each cell, as of few diffusing molecules: 95 in 100 falls to 65 % and 80 in 100 returns.
+// Over 30 % of fluctuation in each cell, as of few diffusing molecules: some 93 in 100 falls to 65 % and 80 returns.
 TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
   auto random = tests::generator();
   constexpr std::size_t kCells = 999;
@@ -128,8 +128,8 @@ TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
                     ? 1
                     : 0;
   }
-  EXPECT_GE(fallen, 80);
-  EXPECT_GE(returned, 55);
+  EXPECT_GE(fallen, 70);
+  EXPECT_GE(returned, 50);
   std::printf("of 100 traces each: %d falls and %d returns are found\n", fallen, returned);
 }
 
