@@ -81,6 +81,12 @@ PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
     if (d.microtime_unit_s == 0)
       throw Error(ErrorKind::config, "gate", seconds(config.gate->low_s),
                   "none: the tags have no microtimes", "gates need a T3 recording");
+    if (config.gate->low_s < 0)
+      throw Error(
+          ErrorKind::config, "gate",
+          fmt::format("{:.9g}:{:.9g}", config.gate->low_s, config.gate->high_s),
+          fmt::format("microtimes from 0 to {:.9g} s",
+                      d.microtimes > 0 ? d.microtimes * d.microtime_unit_s : d.time_unit_s));
     gate_low_ = gate_edge(d, config.gate->low_s);
     gate_high_ = gate_edge(d, config.gate->high_s);
     if (gate_low_ >= gate_high_)

@@ -91,7 +91,9 @@ void name_steps(const CorrelationCurves& curves, FitResult& result) {
       [&](const CurveFit& one) { return steps_text(steps_of_curve(curves, one.sensor)); });
   if (!steps.empty())
     result.warnings.push_back("the rate of counts steps " + steps +
-                              ". This bends a curve; autocorrelate a part at one level");
+                              ". This bends a curve, and may be why a model does not describe it; "
+                              "`detrend` of autocorrelate takes most of it off, `start_s` and "
+                              "`duration_s` keep a part at one level");
 }
 
 void name_slow_changes(const CorrelationCurves& curves, FitResult& result) {
@@ -103,6 +105,20 @@ void name_slow_changes(const CorrelationCurves& curves, FitResult& result) {
         "slow changes of the rate, as of a lamp or where a dye bleaches, bend curves: " + changes +
         ". `tautline plot` of the curve shows them; `detrend` of autocorrelate takes most of them "
         "off, `start_s` and `duration_s` keep a part without them");
+}
+
+// Those that are ok by their points alone.
+void name_missing_rates(const CorrelationCurves& curves, FitResult& result) {
+  const auto ok = static_cast<std::size_t>(
+      std::count_if(result.fits.begin(), result.fits.end(), [&](const CurveFit& one) {
+        return one.good() && curves.first[one.sensor].trace.rate_khz.empty();
+      }));
+  if (ok > 0)
+    result.warnings.push_back(
+        (curves.curves == 1 ? std::string("the curve is ok")
+                            : fmt::format("{} of {} curves are ok", ok, curves.curves)) +
+        " by its points alone: without the count rate over time nothing tells a slow change of the "
+        "rate from diffusion");
 }
 
 // The curves of one file, [first, end); labels begin with the file's name where there are several files.
@@ -150,6 +166,7 @@ void name_changes_of_rates(const CorrelationCurves& curves, const std::vector<st
                       paths[k], stops));
   name_steps(curves, result);
   name_slow_changes(curves, result);
+  name_missing_rates(curves, result);
 }
 
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {

@@ -35,6 +35,8 @@ struct CurveFit {
   double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
   /// The lags before the suggested one are below the model, as dead time makes them.
   bool dips = false;
+  /// One with a second component, which describes the curve where config.model does not; empty: no suggestion.
+  std::string suggested_model;
   /// The reduced chi-squared up to which the model is taken to describe the curve.
   double highest_reduced_chi2 = std::numeric_limits<double>::quiet_NaN();
   bool good() const { return status == "ok"; }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -115,10 +117,31 @@ void suggest_range(FitResult& result) {
         curves, result.suggested_lowest_lag_s, one ? "it" : "them", result.suggested_lowest_lag_s));
 }
 
+// One for all curves: the one that helps most of them, if these are half of those that are not described.
+void suggest_model(FitResult& result) {
+  std::map<std::string, std::size_t> helped;
+  std::size_t doubtful = 0;
+  for (const CurveFit& one : result.fits) {
+    doubtful += !one.masked && !one.solution.trouble.empty() ? 1 : 0;
+    if (!one.suggested_model.empty()) ++helped[one.suggested_model];
+  }
+  const auto most =
+      std::max_element(helped.begin(), helped.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == helped.end() || 2 * most->second < doubtful) return;
+  const std::string curves = result.fits.size() == 1
+                                 ? "the curve"
+                                 : fmt::format("{} of {} curves", most->second, result.fits.size());
+  result.warnings.push_back(
+      fmt::format("a second component may be missing: {} describes {}, {} does not; try `model` {}",
+                  most->first, curves, fit::name_of(result.model), most->first));
+}
+
 }  // namespace
 
 void summarise(FitResult& result) {
   suggest_range(result);
+  suggest_model(result);
   mark_hot(result);
   set_status(result);
   add_medians(result);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -13,7 +12,7 @@
 
 #include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
-#include "tautline/stream/steps_inside.h"
+#include "tautline/pipeline/photons/level_change.h"
 
 namespace tautline::pipeline {
 
@@ -22,14 +21,10 @@ namespace {
 using Rates = std::span<const double>;
 
 constexpr std::size_t kFewestCells = 64, kShortestPart = 16;
-// Of a step: its height over the scatter of block means about the means of their parts.
-constexpr double kOfScatter = 4;
-constexpr std::size_t kBlocksOfTrace = 64;  // for the scatter
-
-// Of two levels: the gap between them that holds no block's mean, and the change within a few cells, both as parts of
-// the difference of their means.
-constexpr double kGap = 0.5, kAtOnce = 0.7;
-constexpr double kLeastRatioOfLevels = 1.1;  // as find_steps_inside()
+// Of two levels: their difference over the scatter of block means; the gap between them that holds no block's mean, and
+// the change within a few cells, both as parts of the difference.
+constexpr double kOfScatter = 4, kGap = 0.5, kAtOnce = 0.7;
+constexpr double kLeastRatioOfLevels = 1.1;
 constexpr std::size_t kFewestBlocks = 60, kFewestBlocksOfPart = 4, kMostParts = 5;
 // Means of so many cells show the change at once: their error is a tenth of the height.
 constexpr double kErrorOfHeight = 0.1;
@@ -41,7 +36,8 @@ double mean_of(Rates rates) {
 // [first, end)
 struct Part {
   std::size_t first = 0, end = 0;
-  Rates of(Rates rates) const { return rates.subspan(first, end - first); }
+  std::size_t size() const { return end - first; }
+  Rates of(Rates rates) const { return rates.subspan(first, size()); }
 };
 
 // Of a series cut before each of `cuts`.
@@ -90,39 +86,6 @@ std::vector<Part> parts_of(const std::vector<Found>& steps, std::size_t cells) {
   }
   parts.back().end = cells;
   return parts;
-}
-
-// Drops steps that do not stand out, the smallest first.
-void keep_outstanding(Rates rates, std::vector<Found>& steps) {
-  const std::size_t block = std::max<std::size_t>(1, rates.size() / kBlocksOfTrace);
-  while (!steps.empty()) {
-    std::vector<double> means;
-    Scatter scatter;
-    for (const Part& part : parts_of(steps, rates.size())) {
-      const Rates own = part.of(rates);
-      means.push_back(mean_of(own));
-      scatter.add(block_means(own, block), means.back());
-    }
-    std::size_t smallest = 0;
-    double height = std::numeric_limits<double>::infinity();
-    for (std::size_t k = 0; k < steps.size(); ++k)
-      if (const double own = std::fabs(means[k + 1] - means[k]); own < height)
-        height = own, smallest = k;
-    if (height >= kOfScatter * scatter.deviation()) return;
-    steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(smallest));
-  }
-}
-
-std::vector<Found> steps_by_scatter(Rates rates) {
-  const std::vector<float> powers(rates.begin(), rates.end());
-  std::vector<Found> steps;
-  for (const stream::StepInside& one : stream::find_steps_inside(powers)) {
-    const auto at = static_cast<std::size_t>(one.place);
-    if (at > 0 && at + 1 < rates.size() && (steps.empty() || at > steps.back().at + 1))
-      steps.push_back({at, one.place});
-  }
-  keep_outstanding(rates, steps);
-  return steps;
 }
 
 struct Levels {
@@ -209,31 +172,35 @@ double variance_of_cells(Rates rates) {
   return rates.size() < 2 ? 0 : squares / 2 / static_cast<double>(rates.size() - 1);
 }
 
-// Near cell `place`, between `before` and `after`, ranges of cells; none where the change takes longer.
+// Near cell `place`, between `before` and `after`, ranges of cells; none where the change takes longer, `errors` standard
+// errors aside.
 std::optional<Found> change_at_once(Rates rates, std::size_t block, std::size_t place,
-                                    const Part& before, const Part& after, double height) {
+                                    const Part& before, const Part& after, double errors) {
   const std::size_t reach = std::max<std::size_t>(4, 2 * block);
   const std::size_t at = cell_of_change(
       rates, {place - std::min(place, reach), std::min(rates.size(), place + reach + 1)});
-  const double variance = std::max(variance_of_cells(Part{before.first, at}.of(rates)),
-                                   variance_of_cells(Part{at + 1, after.end}.of(rates)));
-  const auto enough =
-      static_cast<std::size_t>(std::ceil(variance / std::pow(kErrorOfHeight * height, 2)));
+  if (at < before.first + 1 || at + 1 >= after.end) return std::nullopt;
+  const Part until{before.first, at}, since{at + 1, after.end};
+  const double height = std::fabs(mean_of(since.of(rates)) - mean_of(until.of(rates)));
+  const double variance =
+      std::max(variance_of_cells(until.of(rates)), variance_of_cells(since.of(rates)));
   // A burst rises and falls within a part of its length, a step does not.
   constexpr std::size_t kOfPart = 8;
-  const std::size_t most = std::clamp<std::size_t>(
-      std::min(at - before.first, after.end - at) / kOfPart, 1, kShortestPart);
-  const std::size_t cells = std::clamp<std::size_t>(enough, 1, most);
-  if (at < cells || at + 1 + cells > rates.size()) return std::nullopt;
+  const std::size_t most = std::max<std::size_t>(1, std::min(until.size(), since.size()) / kOfPart);
+  const double enough = std::ceil(variance / std::pow(kErrorOfHeight * height, 2));
+  const std::size_t cells = enough < static_cast<double>(most)
+                                ? std::max<std::size_t>(1, static_cast<std::size_t>(enough))
+                                : most;
   const double from = mean_of(rates.subspan(at - cells, cells));
   const double to = mean_of(rates.subspan(at + 1, cells));
-  if (std::fabs(to - from) < kAtOnce * height) return std::nullopt;
-  const double part = std::clamp((rates[at] - to) / (from - to), 0.0, 1.0);
+  const double error = std::sqrt(2 * variance / static_cast<double>(cells));
+  if (std::fabs(to - from) < kAtOnce * height - errors * error) return std::nullopt;
+  const double part = from == to ? 0 : std::clamp((rates[at] - to) / (from - to), 0.0, 1.0);
   return Found{at, static_cast<double>(at) + part};
 }
 
-// Between two levels with no block's mean between them, for blocks of some length. Finds short stretches of a few
-// counts that steps_by_scatter() misses: its fits take fluctuations to be proportional to the level.
+// Between two levels with no block's mean between them, for blocks of some length: found however slow the fluctuations
+// at each level are.
 std::vector<Found> steps_between_levels(Rates rates) {
   for (std::size_t block = 1; rates.size() / block >= kFewestBlocks; block *= 2) {
     const std::vector<double> means = block_means(rates, block);
@@ -245,13 +212,53 @@ std::vector<Found> steps_between_levels(Rates rates) {
       return Part{part.first * block, std::min(rates.size(), part.end * block)};
     };
     for (std::size_t r = 1; r < parts.size(); ++r)
-      if (const auto found =
-              change_at_once(rates, block, parts[r].first * block, in_cells(parts[r - 1]),
-                             in_cells(parts[r]), levels->height()))
+      if (const auto found = change_at_once(rates, block, parts[r].first * block,
+                                            in_cells(parts[r - 1]), in_cells(parts[r]), 0))
         steps.push_back(*found);
     if (!steps.empty() && steps.size() + 1 == parts.size()) return steps;
   }
   return {};
+}
+
+// The fewest cells of which half have more counts than the least: so few counts tell the order of rates.
+std::size_t cells_with_counts(Rates rates) {
+  std::size_t cells = 1;
+  for (; 2 * cells < rates.size(); cells *= 2) {
+    const std::vector<double> means = block_means(rates, cells);
+    const double least = *std::min_element(means.begin(), means.end());
+    if (2 * static_cast<std::size_t>(std::count(means.begin(), means.end(), least)) <= means.size())
+      break;
+  }
+  return cells;
+}
+
+// Where levels change, in the order of time.
+void add_cuts(Rates rates, std::size_t first, std::vector<std::size_t>& cuts) {
+  const auto stretch = changed_stretch(rates);
+  if (!stretch) return;
+  std::vector<std::size_t> own;
+  if (stretch->first > 0) own.push_back(stretch->first);
+  if (stretch->end < rates.size()) own.push_back(stretch->end);
+  for (const Part& part : parts_between(own, rates.size())) {
+    if (part.first > 0) cuts.push_back(first + part.first);
+    add_cuts(part.of(rates), first + part.first, cuts);
+  }
+}
+
+// Beyond what the fluctuations of the whole trace explain.
+std::vector<Found> steps_in_fluctuations(Rates rates) {
+  constexpr double kErrors = 2;
+  const std::size_t block = cells_with_counts(rates);
+  std::vector<std::size_t> cuts;
+  add_cuts(block_means(rates, block), 0, cuts);
+  for (std::size_t& cut : cuts) cut *= block;
+  const std::vector<Part> parts = parts_between(cuts, rates.size());
+  std::vector<Found> steps;
+  for (std::size_t r = 1; r < parts.size(); ++r)
+    if (const auto found =
+            change_at_once(rates, block, parts[r].first, parts[r - 1], parts[r], kErrors))
+      steps.push_back(*found);
+  return steps;
 }
 
 }  // namespace
@@ -264,7 +271,7 @@ std::vector<RateStep> rate_steps(const core::RateTrace& trace) {
   if (!std::all_of(rates.begin(), rates.end(), [](double r) { return std::isfinite(r); }))
     return {};
   std::vector<Found> found = steps_between_levels(rates);
-  if (found.empty()) found = steps_by_scatter(rates);
+  if (found.empty()) found = steps_in_fluctuations(rates);
   const std::vector<Part> parts = parts_of(found, rates.size());
   std::vector<RateStep> steps;
   for (std::size_t k = 0; k < found.size(); ++k) {

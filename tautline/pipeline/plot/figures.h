@@ -23,6 +23,11 @@ formats::figure::Panel pulse_image(const std::string& title, const formats::figu
 /// Rows stand around their DMs; half of the first one, where it would reach below zero, is cut off.
 void cut_below_zero(formats::figure::Panel& panel);
 
+/// Count rates of the first few curves, with their stops, which `notes` name. No lines: the file has no rates.
+formats::figure::Panel rate_panel(const std::vector<core::CorrelationCurve>& curves,
+                                  const std::map<std::string, std::string>& facts,
+                                  std::vector<std::string>& notes);
+
 /// G against lag of the first few of `count` curves, and their count rates. `facts`: of their file, which has their stops.
 formats::figure::Figure figure_of_curves(const std::string& title,
                                          const std::vector<core::CorrelationCurve>& curves,

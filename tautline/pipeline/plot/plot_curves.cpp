@@ -201,9 +201,35 @@ void note_outside(const figure::Axis& axis, const std::vector<figure::Line>& lin
                                 core::counted(bars, "error bar is", "error bars are")));
 }
 
-figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
-                    const std::map<std::string, std::string>& facts,
-                    std::vector<std::string>& notes) {
+// One rate, those of two, or the range of more.
+void add_mean_rates(const std::vector<core::CorrelationCurve>& curves, Figure& made) {
+  std::vector<double> all;
+  std::unordered_set<std::string> seen;
+  const auto add = [&](const core::CurveSignal& signal) {
+    if (!std::isfinite(signal.mean_rate_hz) || signal.mean_rate_hz <= 0) return;
+    if (!signal.label.empty() && !seen.insert(signal.label).second) return;
+    all.push_back(signal.mean_rate_hz);
+  };
+  for (const core::CorrelationCurve& curve : curves) {
+    add(curve.first);
+    if (curve.cross) add(curve.second);
+  }
+  if (all.empty()) return;
+  if (all.size() < 3) {
+    made.facts.push_back(
+        {all.size() == 1 ? "count rate" : "count rates",
+         in_hertz(all.front()) + (all.size() == 1 ? "" : " and " + in_hertz(all.back()))});
+    return;
+  }
+  const auto [lowest, highest] = std::minmax_element(all.begin(), all.end());
+  made.facts.push_back({"count rates", in_hertz(*lowest) + " to " + in_hertz(*highest)});
+}
+
+}  // namespace
+
+figure::Panel rate_panel(const std::vector<core::CorrelationCurve>& curves,
+                         const std::map<std::string, std::string>& facts,
+                         std::vector<std::string>& notes) {
   figure::Panel panel{"Count rate", axis("time", "s"), axis("count rate", "kHz")};
   std::vector<double> x, y;
   std::vector<std::string> seen;
@@ -231,32 +257,6 @@ figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
   panel.y.low = 0;
   return panel;
 }
-
-// One rate, those of two, or the range of more.
-void add_mean_rates(const std::vector<core::CorrelationCurve>& curves, Figure& made) {
-  std::vector<double> all;
-  std::unordered_set<std::string> seen;
-  const auto add = [&](const core::CurveSignal& signal) {
-    if (!std::isfinite(signal.mean_rate_hz) || signal.mean_rate_hz <= 0) return;
-    if (!signal.label.empty() && !seen.insert(signal.label).second) return;
-    all.push_back(signal.mean_rate_hz);
-  };
-  for (const core::CorrelationCurve& curve : curves) {
-    add(curve.first);
-    if (curve.cross) add(curve.second);
-  }
-  if (all.empty()) return;
-  if (all.size() < 3) {
-    made.facts.push_back(
-        {all.size() == 1 ? "count rate" : "count rates",
-         in_hertz(all.front()) + (all.size() == 1 ? "" : " and " + in_hertz(all.back()))});
-    return;
-  }
-  const auto [lowest, highest] = std::minmax_element(all.begin(), all.end());
-  made.facts.push_back({"count rates", in_hertz(*lowest) + " to " + in_hertz(*highest)});
-}
-
-}  // namespace
 
 Figure plot_curves(const PlotConfig& config) {
   const formats::curves::CurveFile file = formats::curves::read(config.input);
@@ -295,7 +295,7 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
   std::vector<std::string> outside;
   note_outside(panel.y, panel.lines, outside);
   made.panels.push_back(std::move(panel));
-  figure::Panel trace = rates(curves, facts, made.notes);
+  figure::Panel trace = rate_panel(curves, facts, made.notes);
   if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
   if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
   made.notes.insert(made.notes.end(), outside.begin(), outside.end());

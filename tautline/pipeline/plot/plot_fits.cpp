@@ -8,12 +8,15 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/pipeline/photons/fit/curve_points.h"
+#include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/fit_table_reader.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/texts.h"
@@ -171,7 +174,8 @@ std::string with_error(const std::string& name, const FittedCurve& fitted, std::
 
 Figure plot_fits(const PlotConfig& config) {
   const FitTable table = read_fit_table(config.fit);
-  const core::CorrelationCurves curves = formats::curves::read_set(config.input);
+  formats::curves::CurvesFacts facts;
+  const core::CorrelationCurves curves = formats::curves::read_set(config.input, &facts);
   require_fit_of(curves, table, config);
   const bool weighted = !curves.standard_error.empty();
   std::vector<DrawnFit> fits;
@@ -193,12 +197,19 @@ Figure plot_fits(const PlotConfig& config) {
       made.facts.push_back(
           {table.parameters[k].name, with_error(table.parameters[k].name, first, k)});
     made.facts.push_back({"status", first.status});
+  } else {
+    for (const DrawnFit& one : fits)
+      made.facts.push_back({"status of " + one.name, one.fitted->status});
   }
   if (weighted && first.degrees_of_freedom > 0)
     made.facts.push_back(
         {fits.size() == 1 ? "reduced chi2" : "reduced chi2 of the first",
          fmt::format("{:.3g}", fits.front().chi_squared / first.degrees_of_freedom)});
   add_panels(made, table, fits, weighted);
+  std::vector<core::CorrelationCurve> drawn;
+  for (const DrawnFit& one : fits) drawn.push_back(curves.curve(one.fitted->sensor));
+  if (figure::Panel rates = rate_panel(drawn, facts.extra, made.notes); !rates.lines.empty())
+    made.panels.push_back(std::move(rates));
   if (weighted) made.notes.push_back("Bars are standard errors.");
   if (fitted > fits.size())
     made.notes.push_back(fmt::format("The first {} of {} fits.", fits.size(), grouped(fitted)));

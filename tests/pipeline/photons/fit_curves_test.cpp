@@ -219,5 +219,40 @@ TEST(FitCurves, RefusalsNameTheParameter) {
   EXPECT_THROW(fit::parse_model("4d"), core::Error);
 }
 
+// Two species that one does not describe; with one species, and with both, nothing is missing.
+TEST(FitCurves, ASecondComponentThatIsMissingIsNamed) {
+  auto random = tests::generator();
+  auto two = tests::exact(fit::parse_model("2x3d"),
+                          std::vector<std::vector<double>>(3, {3.5, 2e-4, 1e-2, 0.5, 5, 0}), 0.01);
+  auto one = tests::exact(tests::kPlain, 3, 0.01);
+  tests::add_noise(two, random);
+  tests::add_noise(one, random);
+  const auto said = [](const core::CorrelationCurves& curves, const char* model) {
+    FitConfig config;
+    config.model = fit::parse_model(model);
+    std::string text;
+    for (const std::string& warning : fit_curves(curves, config).warnings)
+      if (warning.starts_with("a second component may be missing")) text += warning;
+    return text;
+  };
+  EXPECT_EQ(said(two, "3d"),
+            "a second component may be missing: 2x3d describes 3 of 3 curves, 3d does not; try "
+            "`model` 2x3d");
+  EXPECT_EQ(said(two, "2x3d"), "");
+  EXPECT_EQ(said(one, "3d"), "");
+}
+
+// Of curves without a trace it is said that their rates were not looked at.
+TEST(FitCurves, WithoutRatesAreOkByTheirPointsAlone) {
+  auto curves = tests::exact(tests::kPlain, 1, 0.02);
+  FitResult result = fit_curves(curves, {});
+  ASSERT_EQ(result.good, 1u);
+  result.warnings.clear();
+  name_changes_of_rates(curves, {"g.csv"}, std::vector<formats::curves::CurvesFacts>(1), result);
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_TRUE(result.warnings[0].starts_with("the curve is ok by its points alone"))
+      << result.warnings[0];
+}
+
 }  // namespace
 }  // namespace tautline::pipeline

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <random>
@@ -46,7 +47,8 @@ core::RateTrace fluctuating(std::mt19937_64& random, std::size_t cells, double r
   return trace_of(std::move(rates));
 }
 
-// Steps are found in 2 of 10,000 such series, and in more than 6 of 1,000 once in 1e9 runs.
+// Steps are found in 3 of 1,000 such series, most of which change over a tenth of their length or more, and in more than
+// 20 of 1,000 once in 1e9 runs.
 TEST(RateSteps, AreNotSeenInFluctuations) {
   auto random = tests::generator();
   std::size_t found = 0;
@@ -62,7 +64,7 @@ TEST(RateSteps, AreNotSeenInFluctuations) {
                  ? 0
                  : 1;
   }
-  EXPECT_LE(found, 6u);
+  EXPECT_LE(found, 20u);
 }
 
 TEST(RateSteps, AreFoundWithTheirPlaceAndLevels) {
@@ -101,6 +103,34 @@ TEST(RateSteps, OfAShutterAreFoundHoweverTheLightFlickers) {
                  ? 1
                  : 0;
   EXPECT_GE(found, 85);
+}
+
+// Over 30 % of fluctuation in each cell, as of few diffusing molecules: some 93 in 100 falls to 65 % and 80 returns.
+TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
+  auto random = tests::generator();
+  constexpr std::size_t kCells = 999;
+  const auto is_near = [&](double time_s, double part) {
+    return std::fabs(time_s - part * kCells * kCell_s) < 0.03 * kCells * kCell_s;
+  };
+  int fallen = 0, returned = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    const auto fall = rate_steps(fluctuating(
+        random, kCells, 0.3, 1, [](std::size_t k) { return k < 0.4 * kCells ? 1 : 0.65; }));
+    fallen += fall.size() == 1 && is_near(fall[0].time_s, 0.4) &&
+                      std::fabs(fall[0].after_khz / fall[0].before_khz - 0.65) < 0.15
+                  ? 1
+                  : 0;
+    const auto dip = rate_steps(fluctuating(random, kCells, 0.3, 1, [](std::size_t k) {
+      return k > 0.3 * kCells && k < 0.5 * kCells ? 0.65 : 1;
+    }));
+    returned += dip.size() == 2 && is_near(dip[0].time_s, 0.3) && is_near(dip[1].time_s, 0.5) &&
+                        dip[1].after_khz > dip[1].before_khz
+                    ? 1
+                    : 0;
+  }
+  EXPECT_GE(fallen, 70);
+  EXPECT_GE(returned, 50);
+  std::printf("of 100 traces each: %d falls and %d returns are found\n", fallen, returned);
 }
 
 TEST(RateSteps, OfShortTracesAndDriftsAreNone) {

@@ -72,9 +72,11 @@ core::CorrelationCurves curves_in_light(std::size_t curves, const Level& level,
   return c;
 }
 
+// As slow changes, or as steps.
 std::size_t named(const FitResult& result) {
   std::size_t count = 0;
-  for (const CurveFit& one : result.fits) count += one.slow_changes.empty() ? 0 : 1;
+  for (const CurveFit& one : result.fits)
+    count += one.slow_changes.empty() && !one.rate_steps ? 0 : 1;
   return count;
 }
 

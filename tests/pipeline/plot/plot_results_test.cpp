@@ -63,6 +63,43 @@ TEST_F(Plot, AMeasurementSetAndAUvh5FileGiveTheSamePanels) {
 }
 #endif
 
+#ifdef TAUTLINE_HDF5
+// The rate of each curve with its stops, and its status.
+TEST_F(Plot, SeveralCurvesWithTheirFits) {
+  must({"simulate", "photons", "--sensors", "2", "--duration", "4", "--bin", "2e-5", "--model",
+        "diffusion:n=5,tau=2e-4,rate=1e5", "--seed", std::to_string(generator()() % 100000), "-o",
+        scratch / "x.npy"});
+  std::string counts = read_file(scratch / "x.npy");
+  constexpr std::size_t kTimes = 200000, kSensors = 2, kFirst = 80000, kEnd = 140000;
+  for (std::size_t t = kFirst; t < kEnd; ++t)
+    counts[counts.size() - kSensors * (kTimes - t) + 1] = 0;
+  write_file(scratch / "x.npy", counts);
+  must({"autocorrelate", scratch / "x.npy", "-o", scratch / "g.h5", "--bin", "2e-5", "--levels",
+        "8"});
+  const CommandResult made_fit = run(
+      {"fit", scratch / "g.h5", "-o", scratch / "f.csv", "--model", "3d", "--range", "5e-5:0.5"});
+  if (made_fit.err.find("cminpack") != std::string::npos)
+    GTEST_SKIP() << "a build without cminpack";
+  pipeline::PlotConfig config;
+  config.fit = scratch / "f.csv";
+  const figure::Figure made = figure_of("g.h5", config);
+  const figure::Panel& rate = panel(made, "Count rate");
+  ASSERT_EQ(rate.lines.size(), kSensors);
+  ASSERT_EQ(rate.empty.size(), 1u);
+  EXPECT_NEAR(rate.empty[0].first, kFirst * 2e-5, 0.02);
+  EXPECT_NEAR(rate.empty[0].second, kEnd * 2e-5, 0.02);
+  EXPECT_EQ(made.notes.at(0), "Grey: the counts of sensor 1 stop.");
+  const auto status = [&](const std::string& name) {
+    for (const auto& [fact, text] : made.facts)
+      if (fact == "status of " + name) return text;
+    return std::string();
+  };
+  EXPECT_FALSE(status("sensor 0").empty());
+  EXPECT_TRUE(status("sensor 1").starts_with("counts stop, which bends the curve"))
+      << status("sensor 1");
+}
+#endif
+
 // The model's line and the residuals are those of the table's parameters, and chi2 of what is drawn is the fit's.
 TEST_F(Plot, ACurveWithItsFit) {
   must({"simulate", "photons", "--sensors", "1", "--duration", "4", "--bin", "2e-5", "--model",
@@ -79,7 +116,8 @@ TEST_F(Plot, ACurveWithItsFit) {
   pipeline::PlotConfig config;
   config.fit = scratch / "f.csv";
   const figure::Figure made = figure_of("g.csv", config);
-  ASSERT_EQ(made.panels.size(), 2u);
+  ASSERT_EQ(made.panels.size(), 3u);
+  EXPECT_EQ(panel(made, "Count rate").lines.size(), 1u);
   const json medians = json::parse(made_fit.out)["medians"];
   const figure::Panel& curve = panel(made, "Correlation and model");
   const figure::Line &measured = curve.lines.at(0), &model = curve.lines.at(1);
