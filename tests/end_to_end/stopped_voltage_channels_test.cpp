@@ -14,11 +14,11 @@ namespace tautline::tests {
 namespace {
 
 // Noise of 8 channels of 3 inputs, [channel][input][time]; channel 2 has most of the power.
-class StoppedChannels : public ::testing::Test {
+class StoppedVoltageChannels : public ::testing::Test {
  protected:
   static constexpr std::size_t kChannels = 8, kInputs = 3, kTimes = 60'000, kIntegration = 500;
 
-  StoppedChannels() : bytes(kChannels * kInputs * kTimes * 2, '\0') {
+  StoppedVoltageChannels() : bytes(kChannels * kInputs * kTimes * 2, '\0') {
     std::normal_distribution<double> normal;
     for (std::size_t c = 0; c < kChannels; ++c)
       for (std::size_t k = c * kInputs * kTimes * 2; k < (c + 1) * kInputs * kTimes * 2; ++k)
@@ -56,7 +56,7 @@ class StoppedChannels : public ::testing::Test {
   ScratchFolder scratch;
 };
 
-TEST_F(StoppedChannels, CountFromTheirFirstSampleOn) {
+TEST_F(StoppedVoltageChannels, CountFromTheirFirstSampleOn) {
   const std::size_t first = 5'000 + random() % 20'000, length = 600 + random() % 20'000;
   stop(5, 1, first, first + length, static_cast<char>(random() % 3));
   const auto summary = correlated();
@@ -80,7 +80,7 @@ TEST_F(StoppedChannels, CountFromTheirFirstSampleOn) {
   }
 }
 
-TEST_F(StoppedChannels, AreNoStepsOfLevel) {
+TEST_F(StoppedVoltageChannels, AreNoStepsOfLevel) {
   const std::size_t first = 15'000 + random() % 5'000, end = 35'000 + random() % 5'000;
   stop(2, 1, first, end, 0);
   EXPECT_EQ(correlated()["level_steps"], nlohmann::json::array());
