@@ -1,10 +1,13 @@
 // Single channels of channelized voltages that stop: invalid from their first sample on, and no step of level.
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
-#include "tautline/formats/npy/npy.h"
+#include "tautline/formats/npy/header.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
@@ -68,8 +71,8 @@ TEST_F(StoppedVoltageChannels, CountFromTheirFirstSampleOn) {
   for (std::size_t k = 0; k < reader->integrations(); ++k) {
     const formats::Integration one = reader->read(k);
     const std::size_t begin = k * kIntegration, end = begin + kIntegration;
-    const std::size_t empty = std::max(std::min(end, first + length), std::max(begin, first)) -
-                              std::max(begin, std::min(end, std::max(begin, first)));
+    const std::size_t from = std::max(begin, first), to = std::min(end, first + length),
+                      empty = to > from ? to - from : 0;
     for (std::size_t c = 0; c < kChannels; ++c)
       for (std::size_t i = 0, baseline = 0; i < kInputs; ++i)
         for (std::size_t j = 0; j <= i; ++j, ++baseline)

@@ -1,7 +1,10 @@
 // Channels of channelized voltages that stop in some inputs, or never change, in figures.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <random>
 
-#include "tautline/formats/npy/npy.h"
+#include "tautline/formats/npy/header.h"
 #include "tests/pipeline/plot/plot_fixture.h"
 
 namespace tautline::tests {

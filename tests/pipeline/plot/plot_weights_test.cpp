@@ -70,10 +70,15 @@ TEST_F(Plot, VisibilitiesCountByTheirSamples) {
       const auto count = static_cast<double>(one.counts(c, b));
       for (Mean* mean : {&spectrum[c], &series[k]})
         mean->sum += count * value, mean->count += count;
-      const double level =
-          std::sqrt(double{one.visibilities(c, core::baseline_index(kFirst, kFirst)).real()} *
-                    double{one.visibilities(c, core::baseline_index(kSecond, kSecond)).real()});
-      strength += count * std::abs(value) / level;
+      const std::size_t first = core::baseline_index(kFirst, kFirst),
+                        second = core::baseline_index(kSecond, kSecond);
+      const double level = std::sqrt(double{one.visibilities(c, first).real()} *
+                                     double{one.visibilities(c, second).real()}),
+                   coefficient = std::abs(value) / level;
+      // Above 1 it is that of the sums.
+      const double of_sums = count / std::sqrt(static_cast<double>(one.counts(c, first)) *
+                                               static_cast<double>(one.counts(c, second)));
+      strength += count * coefficient * (coefficient > 1 ? std::min(1.0, of_sums) : 1);
       strength_counts += count;
     }
   const auto& antennas = v.description.array.antennas;
