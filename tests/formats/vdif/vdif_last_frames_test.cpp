@@ -24,8 +24,6 @@ TEST_F(Vdif, DamagedNumbersOfTheLastFramesMakeTheFileNoLonger) {
     const std::size_t expected = recording.total() - (cut ? recording.samples_per_frame() : 0);
     EXPECT_EQ(reader->total_samples(), expected)
         << threads << " threads, frame " << bad << " of " << last + 1 << ", by " << more;
-    const std::uint64_t lost = (cut ? 0 : 1) * recording.samples_per_frame();
-    EXPECT_EQ(reader->foreseen_damage().lost_samples, lost);
     const Stream stream = read_all(*reader, 50 + random_() % 500);
     EXPECT_EQ(stream.samples(), expected);
     EXPECT_EQ(reader->damage().dropped_samples, recording.samples_per_frame());
