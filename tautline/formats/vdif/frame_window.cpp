@@ -190,7 +190,7 @@ bool FrameWindow::believable_jump(const Frame& frame, std::int64_t position) con
          !(file_.in_order() && longer_than_a_day({expected, position}, timeline_));
 }
 
-// Behind a gap the frames go on from there. The stream's last frame may follow one that was lost.
+// Behind a gap the frames go on from there. The last frame of a single thread may follow one that was lost.
 bool FrameWindow::doubtful(const Frame& frame, std::int64_t position) const {
   const auto threads = static_cast<std::int64_t>(timeline_.threads.size());
   const auto onward = [&](std::int64_t k, std::int64_t following) {
@@ -198,7 +198,7 @@ bool FrameWindow::doubtful(const Frame& frame, std::int64_t position) const {
   };
   if (position <= surely_ + 1) return false;
   const Behind after = behind(frame, kConfirming, onward);
-  return after.found == 0 ? position > surely_ + 2 : !after.most();
+  return after.found == 0 ? threads > 1 || position > surely_ + 2 : !after.most();
 }
 
 // No frame is to come that goes on from a doubtful one. It came early where it is next and nothing is missing before it;
