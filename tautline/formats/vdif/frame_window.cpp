@@ -135,6 +135,7 @@ std::optional<Frame> FrameWindow::next_believable() {
                position >= timeline_.limit || !believable_jump(*frame, position)) {
       drop("time does not fit its neighbours'", *frame, noted_time_);
     } else if (position < position_) {
+      surely_ = std::max(surely_, position);
       if (position >= silent_before_)
         drop("is of a time that was given already (too late, or a repeat)", *frame, noted_late_);
     } else {
