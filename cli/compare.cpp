@@ -227,6 +227,7 @@ int run_compare(const Global& global, CompareOptions& options) {
                {{"visibilities", c.visibilities.size()},
                 {"closures", c.closures.size()},
                 {"strong", c.strong},
+                {"without_data", c.without_data},
                 {"beyond_noise", c.beyond_noise},
                 {"outside", c.outside},
                 {"mean_amplitude_ratio", c.mean_amplitude_ratio},

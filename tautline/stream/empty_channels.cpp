@@ -1,6 +1,7 @@
 #include "tautline/stream/empty_channels.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tautline/core/constant_run.h"
 #include "tautline/core/next_bit.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr std::size_t kFetchedRows = 2;
 
 constexpr std::size_t kValuesOfThread = std::size_t{1} << 14;
+
+constexpr std::size_t kMostTurns = std::size_t{1} << 16;
 
 void apply(const std::vector<core::InvalidSpan>& spans, std::size_t channels, std::size_t inputs,
            core::ValidityMask& mask) {
@@ -72,25 +75,41 @@ void EmptyChannelFinder::leave_out(std::size_t channel, std::size_t input) {
   left_out_[channel * inputs_ + input] = 1;
 }
 
+// Whether the open run is an empty stretch, by the samples of the block that follows.
+void EmptyChannelFinder::look_ahead(const Row& next, OpenRun& open) const {
+  std::size_t samples = open.samples;
+  for (std::size_t t = next.next(0); samples <= repeats_ && t < next.end(); t = next.next(t + 1)) {
+    if (next.value(t) != open.value) return;
+    ++samples;
+  }
+  if (samples > repeats_) open.samples = samples;
+}
+
+// Continues the open run, of which the block has [first, t), at t; returns the first valid time behind it.
+std::size_t EmptyChannelFinder::follow(const Row& row, const Row* next, std::size_t number,
+                                       std::size_t first, std::size_t t, Found& found) {
+  OpenRun& open = open_[number];
+  const bool goes_on = open.samples > repeats_ && first == t;
+  std::size_t end = t;
+  for (; t < row.end() && row.value(t) == open.value; t = row.next(t + 1)) {
+    open.samples = std::min(open.samples + 1, repeats_ + 1);
+    end = t + 1;
+  }
+  if (t == row.end() && next != nullptr) look_ahead(*next, open);
+  if (open.samples <= repeats_ || !row.finite(open.value)) return t;
+  if (first < end) found.spans.push_back({number, first, end - first});
+  if (!goes_on) found.turns.emplace_back(number % inputs_, position_ + first);
+  if (t < row.end()) found.turns.emplace_back(number % inputs_, position_ + t);
+  return t;
+}
+
 // A run of more than n samples that begins at t or later covers t + n or begins after it: where the samples before
 // t + n that equal it do not reach t, the run begins behind the one that differs.
-void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t number,
-                                 Spans& empty) {
+void EmptyChannelFinder::look_at(const Row& row, const Row& later, const Row* next,
+                                 std::size_t number, Found& found) {
   OpenRun& open = open_[number];
-  const auto follow = [&](std::size_t t) {
-    std::size_t from = row.end(), end = t;
-    for (; t < row.end() && row.value(t) == open.value; t = row.next(t + 1)) {
-      if (open.samples >= repeats_)
-        from = std::min(from, t);
-      else
-        ++open.samples;
-      end = t + 1;
-    }
-    if (from < end && row.finite(open.value)) empty.push_back({number, from, end - from});
-    return t;
-  };
   std::size_t t = row.next(0);
-  if (open.samples > 0) t = follow(t);
+  if (open.samples > 0) t = follow(row, next, number, t, t, found);
   while (t < row.end()) {
     const std::size_t far = row.last(std::min(t + repeats_, row.end() - 1));
     later.fetch(far);
@@ -106,45 +125,67 @@ void EmptyChannelFinder::look_at(const Row& row, const Row& later, std::size_t n
       t = first;
       continue;
     }
-    open = {value, std::min(count, repeats_)};
-    if (count > repeats_ && row.finite(value)) empty.push_back({number, far, 1});
-    t = follow(row.next(far + 1));
+    open = {value, count};
+    t = follow(row, next, number, first, row.next(far + 1), found);
   }
 }
 
-void EmptyChannelFinder::look(const core::RawBlock& block, core::ValidityMask& valid) {
-  const bool by_channel = valid.rows() > 0, whole = !by_channel && block.invalid.empty();
-  if (!by_channel && !whole) {
-    of_inputs_ = core::ValidityMask(inputs_, block.samples);
-    apply(block.invalid, 1, inputs_, of_inputs_);
-  }
+core::ValidityMask EmptyChannelFinder::validity_of(const core::RawBlock& block) const {
+  if (block.invalid.empty()) return {};
+  core::ValidityMask mask(inputs_, block.samples);
+  apply(block.invalid, 1, inputs_, mask);
+  return mask;
+}
+
+void EmptyChannelFinder::look(const core::RawBlock& block, core::ValidityMask& valid,
+                              const core::RawBlock* next) {
+  const bool by_channel = valid.rows() > 0;
+  const core::ValidityMask of_inputs = by_channel ? core::ValidityMask() : validity_of(block),
+                           of_next = next == nullptr ? core::ValidityMask() : validity_of(*next);
+  const auto row_of = [&](const core::RawBlock& of, const core::ValidityMask& mask,
+                          std::size_t number) {
+    const std::size_t of_mask = mask.rows() == inputs_ ? number % inputs_ : number;
+    return Row(of, number / inputs_, number % inputs_,
+               mask.rows() == 0 ? nullptr : mask.row(of_mask));
+  };
   const auto row = [&](std::size_t number) {
-    const std::uint64_t* mask = by_channel ? valid.row(number)
-                                : whole    ? nullptr
-                                           : of_inputs_.row(number % inputs_);
-    return Row(block, number / inputs_, number % inputs_, mask);
+    return row_of(block, by_channel ? valid : of_inputs, number);
   };
   const std::size_t rows = channels_ * inputs_;
-  empty_.resize(std::clamp<std::size_t>(rows * block.samples / kValuesOfThread, 1, threads_));
-  core::in_pieces(rows, empty_.size(), [&](std::size_t piece, std::size_t first, std::size_t end) {
-    empty_[piece].clear();
-    for (std::size_t number = first; number < end; ++number)
-      if (left_out_[number] == 0)
-        look_at(row(number), row(std::min(number + kFetchedRows, rows - 1)), number, empty_[piece]);
+  found_.resize(std::clamp<std::size_t>(rows * block.samples / kValuesOfThread, 1, threads_));
+  core::in_pieces(rows, found_.size(), [&](std::size_t piece, std::size_t first, std::size_t end) {
+    found_[piece] = {};
+    for (std::size_t number = first; number < end; ++number) {
+      if (left_out_[number] != 0) continue;
+      const std::size_t later = std::min(number + kFetchedRows, rows - 1);
+      if (next != nullptr) row_of(*next, of_next, later).fetch(0);
+      const auto ahead = next == nullptr ? std::optional<Row>() : row_of(*next, of_next, number);
+      look_at(row(number), row(later), ahead ? &*ahead : nullptr, number, found_[piece]);
+    }
   });
-  if (std::ranges::all_of(empty_, &Spans::empty)) return;
+  position_ += block.samples;
+  for (const Found& found : found_)
+    for (const InputTurn& turn : found.turns)
+      if (turns_.size() < kMostTurns) turns_.insert(turn);
+  if (std::ranges::all_of(found_, [](const Found& found) { return found.spans.empty(); })) return;
   if (!by_channel) {
     valid = core::ValidityMask(channels_ * inputs_, block.samples);
     apply(block.invalid, channels_, inputs_, valid);
   }
-  for (const Spans& spans : empty_)
-    for (const core::InvalidSpan& span : spans) {
+  for (const Found& found : found_)
+    for (const core::InvalidSpan& span : found.spans) {
       const std::uint64_t count =
           core::count_valid(valid.row(span.input), span.first_sample, span.samples);
       samples_[span.input] += count;
       values_ += count;
       valid.set(span.input, span.first_sample, span.samples, false);
     }
+}
+
+bool EmptyChannelFinder::turned(std::size_t input, std::uint64_t sample,
+                                std::uint64_t within) const {
+  const auto turn = turns_.lower_bound({input, sample - std::min(sample, within)});
+  return turn != turns_.end() && turn->first == input && turn->second <= sample + within;
 }
 
 std::vector<EmptyChannel> EmptyChannelFinder::found() const {

@@ -94,6 +94,32 @@ Channels random_channels(std::minstd_rand& random) {
   return c;
 }
 
+// The definition: the equal samples that follow each other are empty where they are more than `repeats`, as far as the
+// blocks so far tell, and the next one where there is such.
+core::ValidityMask changing_samples(const Channels& c, std::size_t left_out, std::size_t repeats,
+                                    const std::vector<std::size_t>& ends, bool has_next) {
+  core::ValidityMask changing = c.came;
+  for (std::size_t row = 0; row < c.rows(); ++row) {
+    std::vector<std::size_t> run;
+    const auto end_run = [&] {
+      for (const std::size_t t : run) {
+        auto end = std::ranges::upper_bound(ends, t);
+        if (has_next && end + 1 != ends.end()) ++end;
+        const auto known = std::ranges::lower_bound(run, *end) - run.begin();
+        if (static_cast<std::size_t>(known) > repeats) changing.set(row, t, 1, false);
+      }
+      run.clear();
+    };
+    for (std::size_t t = 0; t < kChannelTimes && row != left_out; ++t) {
+      if (!c.came.valid(row, t)) continue;
+      if (!run.empty() && c.code(t, row) != c.code(run.back(), row)) end_run();
+      run.push_back(t);
+    }
+    end_run();
+  }
+  return changing;
+}
+
 TEST(EmptyChannels, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   auto seeds = tests::generator();
   std::uint64_t empty = 0;
@@ -104,36 +130,27 @@ TEST(EmptyChannels, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
     const std::size_t left_out = random() % (2 * c.rows());  // often none
     if (left_out < c.rows())
       finder.leave_out(left_out / c.description.inputs(), left_out % c.description.inputs());
-    // The definition: a sample is empty where as many valid ones before it have its value.
-    core::ValidityMask expected = c.came;
-    for (std::size_t row = 0; row < c.rows(); ++row) {
-      if (row == left_out) continue;
-      std::size_t equal = 0;
-      std::uint32_t value = 0;
-      for (std::size_t t = 0; t < kChannelTimes; ++t) {
-        if (!c.came.valid(row, t)) continue;
-        if (equal > 0 && c.code(t, row) == value) {
-          if (equal >= finder.least_repeats()) expected.set(row, t, 1, false);
-          ++equal;
-        } else {
-          value = c.code(t, row);
-          equal = 1;
-        }
-      }
-    }
-    const std::size_t most = 1 + random() % 6000;
-    for (std::size_t first = 0; first < kChannelTimes;) {
-      const std::size_t count = std::min(kChannelTimes - first, 1 + random() % most);
-      core::ValidityMask valid;
+    std::vector<std::size_t> ends;  // of blocks
+    for (const std::size_t most = 1 + random() % 6000; ends.empty() || ends.back() < kChannelTimes;)
+      ends.push_back(
+          std::min(kChannelTimes, (ends.empty() ? 0 : ends.back()) + 1 + random() % most));
+    // Packets of single channels come without the block that follows.
+    const bool has_next = !c.by_channel && random() % 4 != 0;
+    const core::ValidityMask expected =
+        changing_samples(c, left_out, finder.least_repeats(), ends, has_next);
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      const std::size_t first = k > 0 ? ends[k - 1] : 0, count = ends[k] - first;
+      core::ValidityMask valid, of_next;
       const core::RawBlock block = c.block(first, count, valid);
-      finder.look(block, valid);
+      core::RawBlock next;
+      if (k + 1 < ends.size()) next = c.block(ends[k], ends[k + 1] - ends[k], of_next);
+      finder.look(block, valid, has_next && next.samples > 0 ? &next : nullptr);
       for (std::size_t row = 0; row < c.rows(); ++row)
         for (std::size_t t = 0; t < count; ++t) {
           const bool found = valid.rows() > 0 ? valid.valid(row, t) : c.came.valid(row, first + t);
           ASSERT_EQ(found, expected.valid(row, first + t))
               << turn << ": " << row << " " << first + t;
         }
-      first += count;
     }
     EXPECT_EQ(finder.values(), c.came.count() - expected.count());
     std::uint64_t named = 0;
@@ -147,6 +164,38 @@ TEST(EmptyChannels, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
     empty += named;
   }
   EXPECT_GT(empty, 10'000u);
+}
+
+TEST(EmptyChannels, TurnWhereTheyStopAndComeBack) {
+  auto seeds = tests::generator();
+  for (int turn = 0; turn < 20; ++turn) {
+    std::minstd_rand random(static_cast<unsigned>(seeds()));
+    Channels c = random_channels(random);
+    c.by_channel = false;
+    c.came = core::ValidityMask(c.rows(), kChannelTimes);
+    for (std::size_t k = 0; k < c.codes.size(); ++k)
+      c.codes[k] = static_cast<std::uint32_t>(k / c.rows() % 2);
+    const std::size_t row = random() % c.rows(), input = row % c.description.inputs(),
+                      first = 100 + random() % 3000, end = first + 1000 + random() % 3000;
+    for (std::size_t t = first; t < end; ++t) c.codes[t * c.rows() + row] = 1;
+    const std::size_t begins = c.code(first - 1, row) == 1 ? first - 1 : first,
+                      ends = c.code(end, row) == 1 ? end + 1 : end;
+    EmptyChannelFinder finder(c.description);
+    const std::size_t block = finder.least_repeats() + 1 + random() % 3000;
+    for (std::size_t at = 0; at < kChannelTimes; at += block) {
+      core::ValidityMask valid, of_next;
+      const auto now = c.block(at, std::min(block, kChannelTimes - at), valid);
+      const std::size_t after = std::min(kChannelTimes, at + block);
+      const auto next = c.block(after, std::min(block, kChannelTimes - after), of_next);
+      finder.look(now, valid, after < kChannelTimes ? &next : nullptr);
+    }
+    EXPECT_EQ(finder.values(), ends - begins);
+    for (std::size_t t = 0; t < kChannelTimes; ++t)
+      for (std::size_t i = 0; i < c.description.inputs(); ++i)
+        ASSERT_EQ(finder.turned(i, t, 3), i == input && ((t + 3 >= begins && t <= begins + 3) ||
+                                                         (t + 3 >= ends && t <= ends + 3)))
+            << t;
+  }
 }
 
 TEST(EmptyChannels, NoiseOfOneBitHasNone) {

@@ -100,7 +100,7 @@ void FrameWindow::fill() {
   while (!waiting_ && !ended_ && !complete() && !out_of_room()) {
     auto frame = next_believable();
     if (!frame) {
-      ended_ = !out_of_room();
+      if (!out_of_room()) take_end();
     } else if (timeline_.position_of(frame->header) >= position_ + kReorderFrames) {
       waiting_ = frame;
       note_gap(*frame);
@@ -135,6 +135,7 @@ std::optional<Frame> FrameWindow::next_believable() {
                position >= timeline_.limit || !believable_jump(*frame, position)) {
       drop("time does not fit its neighbours'", *frame, noted_time_);
     } else if (position < position_) {
+      surely_ = std::max(surely_, position);
       if (position >= silent_before_)
         drop("is of a time that was given already (too late, or a repeat)", *frame, noted_late_);
     } else {
@@ -190,13 +191,37 @@ bool FrameWindow::believable_jump(const Frame& frame, std::int64_t position) con
          !(file_.in_order() && longer_than_a_day({expected, position}, timeline_));
 }
 
-// Behind a gap the frames go on from there.
+// Behind a gap the frames go on from there. The last frame of a single thread may follow one that was lost.
 bool FrameWindow::doubtful(const Frame& frame, std::int64_t position) const {
   const auto threads = static_cast<std::int64_t>(timeline_.threads.size());
   const auto onward = [&](std::int64_t k, std::int64_t following) {
     return following >= position + k / threads;
   };
-  return position > surely_ + 1 && !behind(frame, kConfirming, onward).most();
+  if (position <= surely_ + 1) return false;
+  const Behind after = behind(frame, kConfirming, onward);
+  return after.found == 0 ? threads > 1 || position > surely_ + 2 : !after.most();
+}
+
+// No frame is to come that goes on from a doubtful one. It came early where it is next and nothing is missing before it;
+// else its number is damaged, and makes the stream no longer.
+void FrameWindow::take_end() {
+  ended_ = true;
+  for (std::int64_t p = std::max(surely_ + 1, position_); p <= newest_; ++p) {
+    const bool next = p == surely_ + 1;
+    for (std::size_t t = 0; t < timeline_.threads.size(); ++t) {
+      Slot& last = slot(p, t);
+      if (!last.present) continue;
+      std::int64_t before = position_;
+      while (before < p && slot(before, t).present) ++before;
+      if (next && before == p) {
+        surely_ = p;
+        continue;
+      }
+      drop_doubtful(last);
+      last = {};
+    }
+  }
+  newest_ = surely_;
 }
 
 // Not where the gap begins: others look at a few samples behind data.
@@ -284,7 +309,7 @@ std::size_t FrameWindow::samples_here() {
                    [&](const Slot& s) { return s.present && s.samples < full_samples_; }))
     return full_samples_;
   if (!ended_ && !waiting_) waiting_ = next_believable();
-  ended_ = !waiting_;
+  if (!waiting_ && !ended_) take_end();
   if (position_ < newest_) return full_samples_;
   std::size_t most = 0;
   for (const Slot* s = first; s < end; ++s) most = std::max(most, s->present ? s->samples : 0);

@@ -45,6 +45,7 @@ class FrameWindow {
 
  private:
   void fill();
+  void take_end();
   std::optional<Frame> next_believable();
   bool believable_jump(const Frame& frame, std::int64_t position) const;
   bool doubtful(const Frame& frame, std::int64_t position) const;

@@ -255,25 +255,37 @@ class Reader : public VoltageReader {
       damage.note(file_.path() + ": " + core::counted(gaps_.size() - kNamed, "more gap"));
   }
 
-  // The time of the last frames of the file, if they are at the places of whole frames; else 0.
+  // The time of the last frames of the file, as they are read, if they are at the places of whole frames; else 0.
   std::uint64_t end_of_last_frames() const {
+    if (!end_) end_ = find_end();
+    return *end_;
+  }
+
+  std::uint64_t find_end() const {
     constexpr std::uint64_t kFewest = 9;
     const std::uint64_t frames = frames_before_padding(),
                         looked_at = std::max<std::uint64_t>(kFewest, 2 * timeline_.threads.size());
-    std::vector<std::pair<std::int64_t, std::size_t>> last;  // position and samples
+    std::vector<std::int64_t> last;  // positions
     for (std::uint64_t k = frames > looked_at ? frames - looked_at : 0; k <= frames; ++k) {
       std::int64_t position = 0;
-      if (const std::size_t samples = samples_at(k * header_.frame_bytes, &position); samples > 0)
-        last.emplace_back(position, samples);
+      if (samples_at(k * header_.frame_bytes, &position) > 0) last.push_back(position);
     }
     if (last.empty()) return 0;
     std::ranges::sort(last);
     // Times far behind those of most are damage.
-    const std::int64_t most = last[last.size() / 2].first + kReorderFrames;
+    const std::int64_t middle = last[last.size() / 2],
+                       most = std::min(last.back() + 1, middle + kReorderFrames);
+    Damage unheard;
+    FrameWindow window(file_, header_, timeline_, unheard);
+    std::int64_t position = std::max<std::int64_t>(0, middle - kReorderFrames);
+    window.start_at(position);
     std::uint64_t end = 0;
-    for (const auto& [position, samples] : last)
-      if (position < most)
-        end = std::max(end, static_cast<std::uint64_t>(position) * frame_samples_ + samples);
+    for (; position < most; ++position) {
+      const auto slots = window.get(position);
+      if (slots.empty()) break;
+      if (std::ranges::any_of(slots, &Slot::present))
+        end = static_cast<std::uint64_t>(position) * frame_samples_ + window.samples();
+    }
     return end;
   }
 
@@ -391,6 +403,7 @@ class Reader : public VoltageReader {
   std::string first_missing_;
   bool noted_fill_ = false;
   mutable Damage with_missing_;
+  mutable std::optional<std::uint64_t> end_;  ///< sample, of a file
   std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;
   std::uint64_t counted_ = 0;    ///< missing frames before this sample were counted

@@ -219,8 +219,8 @@ double independent_counts(std::span<const double> windows) {
   return mean * mean / std::max(mean, variance);
 }
 
-bool beyond_darkness(double seconds, std::size_t sensors) {
-  return seconds * static_cast<double>(sensors) * kDarkCounts_hz > -std::log(kChance);
+bool beyond_darkness(double seconds, std::size_t sensors, double probability) {
+  return seconds * static_cast<double>(sensors) * kDarkCounts_hz > -std::log(probability);
 }
 
 std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint64_t step_samples) {

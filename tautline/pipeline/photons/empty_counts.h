@@ -54,16 +54,16 @@ double independent_counts(std::span<const double> windows);
 /// Steps in which every bin has the same count, as far as sums show it, and not zero.
 std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint64_t step_samples);
 
-/// Whether this time without a count is too long for a light source that went out: detectors would have had dark
-/// counts.
-bool beyond_darkness(double seconds, std::size_t sensors);
+/// Whether this time without a count is too long for a light source that went out: detectors would have had dark counts
+/// but for this probability.
+bool beyond_darkness(double seconds, std::size_t sensors, double probability = 1e-12);
 
-/// Whether a stop in a run of `all` is left out: where the run begins or ends, since a light source that went out for good
-/// is left out, too; elsewhere where it is beyond_darkness().
+/// Whether one of the few long stops in a run of `all` is left out: where the run begins or ends, since a light source that
+/// went out for good is left out, too; elsewhere where one in a hundred light sources would have been so dark.
 inline bool is_left_out(const BinRange& stop, const BinRange& all, double bin_s,
                         std::size_t sensors) {
   return stop.first == all.first || stop.end == all.end ||
-         beyond_darkness(static_cast<double>(stop.bins()) * bin_s, sensors);
+         beyond_darkness(static_cast<double>(stop.bins()) * bin_s, sensors, 0.01);
 }
 
 inline void sort_by_time(std::vector<BinRange>& ranges) {

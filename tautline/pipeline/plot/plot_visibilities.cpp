@@ -52,29 +52,40 @@ class Matrix {
     return counts_[b] > 0 ? sums_[b] / counts_[b] : std::numeric_limits<double>::quiet_NaN();
   }
   bool normalised() const { return normalised_; }
+  /// Samples of a baseline in an integration and channel, on average; 0: of no baseline.
+  double samples() const { return crosses_ > 0 ? crossed_ / crosses_ : 0; }
 
  private:
   void add(const formats::Integration& one, std::size_t channel, std::size_t i, std::size_t j) {
     const std::size_t b = core::baseline_index(i, j);
     const double amplitude = std::abs(std::complex<double>(one.visibilities(channel, b)));
     if (one.counts(channel, b) == 0 || !std::isfinite(amplitude)) return;
-    const auto power = [&](std::size_t input) {
-      return static_cast<double>(
-          one.visibilities(channel, core::baseline_index(input, input)).real());
-    };
-    const double level = std::sqrt(power(i) * power(j));
+    const std::size_t auto_i = core::baseline_index(i, i), auto_j = core::baseline_index(j, j);
+    const double level = std::sqrt(static_cast<double>(one.visibilities(channel, auto_i).real()) *
+                                   static_cast<double>(one.visibilities(channel, auto_j).real()));
     // What the first value is decides for all of them.
     if (b == 0 || first_) normalised_ = level > 0;
     first_ = false;
     if (normalised_ && !(level > 0)) return;
     const auto count = static_cast<double>(one.counts(channel, b));
-    sums_[b] += count * (normalised_ ? amplitude / level : amplitude);
+    double strength = normalised_ ? amplitude / level : amplitude;
+    // Autocorrelations have samples that hold nothing beside those of the baseline: sums are compared instead.
+    if (normalised_ && strength > 1)
+      strength *=
+          std::min(1.0, count / std::sqrt(static_cast<double>(one.counts(channel, auto_i)) *
+                                          static_cast<double>(one.counts(channel, auto_j))));
+    sums_[b] += count * strength;
     counts_[b] += count;
+    if (i != j) {
+      crossed_ += count;
+      crosses_ += 1;
+    }
   }
 
   std::size_t inputs_;
   bool normalised_ = false, first_ = true;
   std::vector<double> sums_, counts_;
+  double crossed_ = 0, crosses_ = 0;  // samples of baselines; how many were added
 };
 
 struct Baseline {
@@ -416,6 +427,12 @@ Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
   }
   if (d.array.inputs.size() > 1 && !d.autos_only)
     made.panels.push_back(matrix_panel(d.array, matrix));
+  if (d.array.inputs.size() > 1 && matrix.normalised() && matrix.samples() > 0)
+    made.notes.push_back(fmt::format(
+        "Correlation coefficients of noise alone are about {:.2g}: 1/sqrt(n), of n = {} "
+        "samples of an integration and channel on average.",
+        1 / std::sqrt(matrix.samples()),
+        grouped(static_cast<std::uint64_t>(std::llround(matrix.samples())))));
   made.notes.push_back(
       "Means are of complex visibilities: a fringe that turns within a mean lowers its amplitude.");
   made.notes.push_back(

@@ -40,12 +40,15 @@ struct PowerMeans {
   MeanGrid picture{1, 1};            // [row][column]
   std::vector<double> sum, count;    // [input][channel]
   MeanGrid trace{1, 1};              // [one of the first inputs][column]
-  std::vector<std::uint64_t> valid;  // [input][column]: spectra
-  std::uint64_t spectra = 0;         // to the last one, among them those that are invalid or lost
+  std::vector<std::uint64_t> valid;  // [input][column]: spectra with a channel that has data
+  // [row][column]: values of channels that stop, or never change, while others of their input have data.
+  MeanGrid stopped{1, 1};
+  std::uint64_t spectra = 0;  // to the last one, among them those that are invalid or lost
   std::size_t inputs = 0, channels = 0;
   // Of the samples that were read, once the run has ended.
   std::uint64_t samples = 0;
   stream::EmptyVoltages empty;
+  std::vector<stream::ConstantChannel> constant;
   stream::RecordedLevels levels;
   std::vector<stream::VoltageStep> steps;
 };
@@ -84,6 +87,10 @@ class MeanPowerNode final : public engine::Node {
     m.count.assign(m.inputs * m.channels, 0);
     m.trace = MeanGrid(std::min(m.inputs, kMostInputs), m.time.cells);
     m.valid.assign(m.inputs * m.time.cells, 0);
+    m.stopped = MeanGrid(m.frequency.cells, m.time.cells);
+    constant_.assign(m.channels * m.inputs, false);
+    for (const stream::ConstantChannel& one : details.constant_channels)
+      constant_[one.channel * m.inputs + one.input] = true;
     return {};
   }
 
@@ -107,29 +114,53 @@ class MeanPowerNode final : public engine::Node {
     return static_cast<double>(v.re) * v.re + static_cast<double>(v.im) * v.im;
   }
 
+  // Whether a channel of an input has data at each time, 64 of them in a word.
+  std::uint64_t word_of(const core::ValidityView& valid, std::size_t input, std::size_t channel,
+                        std::size_t word) const {
+    const std::size_t row = channel * means_->inputs + input;
+    if (constant_[row]) return 0;
+    if (valid.empty()) return ~std::uint64_t{0};
+    return valid(valid.extent(0) > means_->inputs ? row : input, word);
+  }
+
   template <class View>
   void add(const View& spectra, const engine::Block& block, std::uint64_t first) {
     PowerMeans& m = *means_;
     const core::ValidityView valid = block.valid.view();
     m.spectra = std::max<std::uint64_t>(m.spectra, first + block.samples);
+    words_.resize(m.channels);
     for (std::size_t input = 0; input < m.inputs; ++input)
       for (std::size_t t = 0; t < block.samples; ++t) {
-        if (!valid.empty() && (valid(input, t / 64) >> (t % 64) & 1) == 0) continue;
-        const std::size_t column = m.time.cell(first + t);
-        if (column >= m.time.cells) continue;
-        ++m.valid[input * m.time.cells + column];
-        double sum = 0, count = 0;
-        for (std::size_t c = 0; c < m.channels; ++c) {
-          const double p = power(spectra(input, t, c));
-          if (!std::isfinite(p)) continue;
-          sum += p;
-          count += 1;
-          m.sum[input * m.channels + c] += p;
-          m.count[input * m.channels + c] += 1;
-          m.picture.add(m.frequency.cell(c), column, p, 1);
+        if (t % 64 == 0) {
+          any_ = 0;
+          for (std::size_t c = 0; c < m.channels; ++c)
+            any_ |= words_[c] = word_of(valid, input, c, t / 64);
         }
-        if (input < m.trace.rows()) m.trace.add(input, column, sum, count);
+        const std::size_t column = m.time.cell(first + t);
+        if ((any_ >> t % 64 & 1) == 0 || column >= m.time.cells) continue;
+        ++m.valid[input * m.time.cells + column];
+        add_spectrum(spectra, input, t, column);
       }
+  }
+
+  template <class View>
+  void add_spectrum(const View& spectra, std::size_t input, std::size_t t, std::size_t column) {
+    PowerMeans& m = *means_;
+    double sum = 0, count = 0;
+    for (std::size_t c = 0; c < m.channels; ++c) {
+      if ((words_[c] >> t % 64 & 1) == 0) {
+        m.stopped.add(m.frequency.cell(c), column, 0, 1);
+        continue;
+      }
+      const double p = power(spectra(input, t, c));
+      if (!std::isfinite(p)) continue;
+      sum += p;
+      count += 1;
+      m.sum[input * m.channels + c] += p;
+      m.count[input * m.channels + c] += 1;
+      m.picture.add(m.frequency.cell(c), column, p, 1);
+    }
+    if (input < m.trace.rows()) m.trace.add(input, column, sum, count);
   }
 
   std::shared_ptr<PowerMeans> means_;
@@ -138,6 +169,9 @@ class MeanPowerNode final : public engine::Node {
   PlotConfig config_;
   core::Rational rate_;
   bool channels_first_ = false;
+  std::vector<bool> constant_;        // [channel][input]
+  std::vector<std::uint64_t> words_;  // [channel], of 64 times of an input
+  std::uint64_t any_ = 0;             // of all of them
 };
 
 // Power of which ratios are shown, in decibels over the mean of all inputs and channels.
@@ -199,6 +233,7 @@ std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run
   }
   means->samples = samples.samples();
   means->empty = samples.empty();
+  means->constant = samples.constant_channels();
   means->levels = samples.levels();
   means->steps = samples.level_steps();
   return means;
@@ -331,8 +366,54 @@ figure::Panel power_panel(const PowerMeans& m, const figure::Axis& time, double 
   return panel;
 }
 
+// Marks the channels of which one of the inputs has no data at any time.
+void mark_channels(const PowerMeans& m, const std::vector<double>& centres_hz, double width_hz,
+                   figure::Panel& panel) {
+  for (std::size_t c = 0; c < m.channels; ++c)
+    for (std::size_t input = 0; input < panel.lines.size(); ++input) {
+      if (m.count[input * m.channels + c] > 0) continue;
+      panel.empty.emplace_back((centres_hz[c] - width_hz / 2) / 1e6,
+                               (centres_hz[c] + width_hz / 2) / 1e6);
+      break;
+    }
+}
+
+// Whether channels of an input have stopped for half of a cell or more.
+bool is_stopped(const PowerMeans& m, std::size_t row, std::size_t column) {
+  const auto part_of = [](const Binning& binning, std::size_t cell, std::uint64_t count) {
+    const std::uint64_t first = cell * binning.per_cell;
+    return static_cast<double>(std::min(binning.per_cell, count - std::min(count, first)));
+  };
+  const double stopped = m.stopped.count(row, column);
+  return stopped > 0 &&
+         2 * stopped >= part_of(m.time, column, m.spectra) * part_of(m.frequency, row, m.channels);
+}
+
+figure::Panel picture_panel(const PowerMeans& m, const figure::Axis& time,
+                            const figure::Axis& frequency, double level, bool descending,
+                            std::vector<std::string>& notes) {
+  figure::Panel panel{"Power, mean of all inputs", time, frequency};
+  panel.image.rows = m.picture.rows();
+  panel.image.columns = m.picture.columns();
+  panel.image.colour = axis("power", "dB of the mean");
+  bool any_stopped = false;
+  for (std::size_t r = 0; r < panel.image.rows; ++r)
+    for (std::size_t c = 0; c < panel.image.columns; ++c) {
+      const std::size_t row = descending ? panel.image.rows - 1 - r : r;
+      const bool stopped = is_stopped(m, row, c);
+      any_stopped = any_stopped || stopped;
+      panel.image.values.push_back(
+          static_cast<float>(stopped ? NAN : decibels(m.picture.mean(row, c), level)));
+    }
+  figure::fit_colours(panel.image);
+  if (any_stopped)
+    notes.emplace_back(
+        "Hatched: channels that stop, or never change, in one of the inputs or more.");
+  return panel;
+}
+
 figure::Panel spectra_panel(const PowerMeans& m, const std::vector<double>& centres_hz,
-                            const figure::Axis& frequency, double level,
+                            double width_hz, const figure::Axis& frequency, double level,
                             const formats::ArrayLayout& array) {
   figure::Panel panel{"Bandpass of each input", frequency, axis("power", "dB of the mean")};
   std::vector<double> all;
@@ -348,6 +429,7 @@ figure::Panel spectra_panel(const PowerMeans& m, const std::vector<double>& cent
     panel.lines.push_back(std::move(line));
   }
   figure::fit_axis(panel.y, all);
+  mark_channels(m, centres_hz, width_hz, panel);
   return panel;
 }
 
@@ -373,15 +455,6 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
       time_axis(std::max(0.0, config.start_s),
                 static_cast<double>(m.time.cells * m.time.per_cell) * spectrum_s, scale);
   const bool descending = centres.size() > 1 && centres.front() > centres.back();
-  figure::Panel picture{"Power, mean of all inputs", time, frequency};
-  picture.image.rows = m.picture.rows();
-  picture.image.columns = m.picture.columns();
-  picture.image.colour = axis("power", "dB of the mean");
-  for (std::size_t r = 0; r < picture.image.rows; ++r)
-    for (std::size_t c = 0; c < picture.image.columns; ++c)
-      picture.image.values.push_back(static_cast<float>(
-          decibels(m.picture.mean(descending ? picture.image.rows - 1 - r : r, c), level)));
-  figure::fit_colours(picture.image);
   Figure made{name_of(config.input)};
   made.facts = {
       {"format", core::to_string(d.format)},
@@ -389,15 +462,19 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
       {"rate", in_hertz(d.rate_hz.value())},
       {"centre", d.centre_hz == 0 ? "not known" : in_hertz(d.centre_hz)},
       {"start", core::is_known_start(d.start) ? core::to_iso(d.start) + " UTC" : "not known"}};
-  made.panels.push_back(std::move(picture));
+  made.panels.push_back(picture_panel(m, time, frequency, level, descending, made.notes));
   const formats::ArrayLayout array = array_of(d);
   made.panels.push_back(power_panel(m, time, level, array, made.notes));
-  made.panels.push_back(spectra_panel(m, centres, frequency, level, array));
+  made.panels.push_back(spectra_panel(m, centres, width, frequency, level, array));
   if (m.inputs > kMostInputs)
     made.notes.push_back(fmt::format("Lines of the first {} of {} inputs.", kMostInputs, m.inputs));
   const std::vector<std::string> names = names_of_inputs(array);
   if (const std::string shares = empty_shares(m.empty, m.samples, names); !shares.empty())
     made.notes.push_back("Samples that never change, taken for lost: " + shares + ".");
+  if (const std::string stops = empty_channels_text(m.empty, names); !stops.empty())
+    made.notes.push_back("Channels that stop: " + stops + ".");
+  if (const std::string constant = constant_text(m.constant, names); !constant.empty())
+    made.notes.push_back("Channels that never change, left out: " + constant + ".");
   if (const std::string steps = level_steps_text(m.steps, names); !steps.empty())
     made.notes.push_back("Steps of level: " + steps + ".");
   if (const std::string clipped = clipped_text(m.levels, names); !clipped.empty())

@@ -125,6 +125,7 @@ class Comparison {
     if (found.visibilities.empty())
       throw Error(ErrorKind::config, "visibilities", "no valid sample of a simulated source",
                   "at least one", "are these files of the same run?");
+    found.without_data = pairs_.size() - found.visibilities.size();
     found.closures = closures_of(found.visibilities, antenna_numbers());
     found.power_ratio = power_ratio();
     found.other_antennas = other_antennas();

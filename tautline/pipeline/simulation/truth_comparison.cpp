@@ -114,6 +114,9 @@ void judge(TruthComparison& found, const TruthTolerance& tolerance) {
   found.mean_amplitude_ratio = ratio / weight;
   found.agrees = found.other_antennas.empty() && found.outside == 0 && found.strong > 0;
   found.verdict = verdict_of(found, tolerance);
+  if (found.without_data > 0)
+    found.verdict += fmt::format("; {} of {} products have no data", found.without_data,
+                                 found.without_data + found.visibilities.size());
 }
 
 }  // namespace tautline::pipeline

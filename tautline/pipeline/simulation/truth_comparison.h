@@ -45,6 +45,8 @@ struct TruthComparison {
       0;                    ///< visibilities and closures off by more than `sigmas` standard errors
   std::size_t outside = 0;  ///< of these, beyond the whole tolerance
   std::size_t strong = 0;   ///< visibilities at least 10 times their error
+  std::size_t without_data =
+      0;  ///< products that are not among the visibilities: no sample of them is valid
   /// Antennas with other names or positions than in the truth, in words; empty: none.
   std::string other_antennas;
   bool agrees = false;

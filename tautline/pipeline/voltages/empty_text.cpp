@@ -71,9 +71,10 @@ std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t sam
   return text;
 }
 
-// Channels that stopped for as long, by channel.
-std::string channels_text(const stream::EmptyVoltages& found,
-                          const std::vector<std::string>& names) {
+}  // namespace
+
+std::string empty_channels_text(const stream::EmptyVoltages& found,
+                                const std::vector<std::string>& names) {
   std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::size_t>> inputs;
   for (const stream::EmptyChannel& one : found.channels)
     inputs[{one.channel, one.samples}].push_back(one.input);
@@ -87,8 +88,6 @@ std::string channels_text(const stream::EmptyVoltages& found,
   }
   return text;
 }
-
-}  // namespace
 
 std::string constant_text(const std::vector<stream::ConstantChannel>& constant,
                           const std::vector<std::string>& names) {
@@ -167,7 +166,7 @@ nlohmann::ordered_json empty_channels(const stream::EmptyVoltages& found, std::s
 std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples,
                        const std::vector<std::string>& names) {
   const std::string stretches = stretches_text(found, samples, names),
-                    channels = channels_text(found, names);
+                    channels = empty_channels_text(found, names);
   return stretches + (stretches.empty() || channels.empty() ? "" : "; ") + channels;
 }
 

@@ -28,6 +28,10 @@ nlohmann::ordered_json empty_channels(const stream::EmptyVoltages& found, std::s
 std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples,
                        const std::vector<std::string>& names);
 
+/// "channel 5 of all inputs for 19000 samples; ...": channels that stopped for as long are one; empty for none.
+std::string empty_channels_text(const stream::EmptyVoltages& found,
+                                const std::vector<std::string>& names);
+
 /// How much of each input is empty, of `samples` times: "input 3x for 4096 of 400000 samples (1 %), inputs 0x, 1x for
 /// ...", inputs of which most is empty first; empty where none is.
 std::string empty_shares(const stream::EmptyVoltages& found, std::uint64_t samples,

@@ -268,10 +268,22 @@ void VoltageSourceNode::find_steps_inside() {
                join.inputs.end();
       });
     }
-    if (!step.inputs.empty()) steps.push_back(std::move(step));
+    steps.push_back(std::move(step));
   }
+  for (stream::VoltageStep& step : steps)
+    std::erase_if(step.inputs,
+                  [&](const stream::InputStep& one) { return is_of_a_channel(step, one); });
+  std::erase_if(steps, [](const stream::VoltageStep& step) { return step.inputs.empty(); });
   std::ranges::stable_sort(steps, {}, &stream::VoltageStep::sample);
   steps_ = std::move(steps);
+}
+
+// A channel that stops or comes back changes the power of its input, and is named as such. Where it stopped is known to
+// the repeats that tell, where blocks are short.
+bool VoltageSourceNode::is_of_a_channel(const stream::VoltageStep& step,
+                                        const stream::InputStep& of) const {
+  return channels_ && channels_->turned(of.input, step.sample,
+                                        2 * step.within_samples + channels_->least_repeats());
 }
 
 // Peeked samples are copied to the run's blocks; later packets are placed in them.
@@ -281,7 +293,7 @@ bool VoltageSourceNode::place_packets(engine::Outputs& outputs) {
     return packets_->receive();
   }
   engine::Block& block = outputs.begin();
-  if (fill(block)) find_empty_channels(block);
+  if (fill(block)) find_empty_channels(block, nullptr);
   outputs.commit();
   return true;
 }
@@ -320,7 +332,7 @@ std::size_t VoltageSourceNode::take(engine::Block& block) {
   read_ = more ? &block : nullptr;
   if (more && live_) complete = search();
   if (more || held_ == nullptr) return complete;
-  look_at(*held_);
+  look_at(*held_, nullptr);
   held_ = nullptr;
   return complete + 1;
 }
@@ -331,19 +343,21 @@ std::size_t VoltageSourceNode::search() {
   const bool follows_on = held_ != nullptr && held_->segment == read_->segment;
   finder_->look(read_->payload_of<core::RawBlock>(),
                 follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
-  if (held_ != nullptr) look_at(*held_);
+  if (held_ != nullptr) look_at(*held_, read_);
   return std::exchange(held_, std::exchange(read_, nullptr)) != nullptr ? 1 : 0;
 }
 
 // All empty stretches of the block are known.
-void VoltageSourceNode::look_at(engine::Block& block) {
-  find_empty_channels(block);
+void VoltageSourceNode::look_at(engine::Block& block, engine::Block* next) {
+  find_empty_channels(block, next);
   look_at_levels(block);
 }
 
-void VoltageSourceNode::find_empty_channels(engine::Block& block) {
+void VoltageSourceNode::find_empty_channels(engine::Block& block, engine::Block* next) {
   block.valid = {};
-  if (channels_) channels_->look(block.payload_of<core::RawBlock>(), block.valid);
+  if (channels_)
+    channels_->look(block.payload_of<core::RawBlock>(), block.valid,
+                    next != nullptr ? &next->payload_of<core::RawBlock>() : nullptr);
 }
 
 // All invalid samples of the block are known.

@@ -93,12 +93,13 @@ class VoltageSourceNode final : public engine::Node {
   engine::ArrayType bytes_of_blocks() const;
   std::size_t take(engine::Block& block);
   std::size_t search();
-  void look_at(engine::Block& block);
+  void look_at(engine::Block& block, engine::Block* next);
   void look_at_files();
   bool fill(engine::Block& block);
-  void find_empty_channels(engine::Block& block);
+  void find_empty_channels(engine::Block& block, engine::Block* next);
   void look_at_levels(const engine::Block& block);
   void find_steps_inside();
+  bool is_of_a_channel(const stream::VoltageStep& step, const stream::InputStep& of) const;
   bool place_packets(engine::Outputs& outputs);
 
   VoltageSourceConfig config_;

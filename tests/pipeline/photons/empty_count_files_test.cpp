@@ -74,13 +74,13 @@ TEST_F(EmptyCountFiles, PaddingIsLeftOut) {
 // One sensor's light may go out for a while, as that of a lone emitter: where its detector might have had no dark count
 // either, the stretch stays. Three sensors in front of it have three times as many.
 TEST_F(EmptyCountFiles, DarknessIsNoPadding) {
-  bin_s = 1e-4;
+  bin_s = 3e-5;
   for (const std::size_t sensors : {1, 3}) {
     auto counts = poisson(50'000 * sensors, 1);
     counts[29'999 * sensors] = counts[40'000 * sensors] = 1;
     std::fill(counts.begin() + static_cast<std::ptrdiff_t>(30'000 * sensors),
               counts.begin() + static_cast<std::ptrdiff_t>(40'000 * sensors), 0);
-    const auto curves = curves_of(counts, sensors);  // of 1 s
+    const auto curves = curves_of(counts, sensors);  // dark for 0.3 s
     ASSERT_EQ(summary.empty.stretches.size(), 1u);
     const EmptyCounts& found = summary.empty.stretches[0];
     EXPECT_EQ(found.left_out, sensors == 3);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <random>
 
 #include "tautline/formats/few_samples.h"
 #include "tests/pipeline/plot/plot_fixture.h"
@@ -69,10 +70,15 @@ TEST_F(Plot, VisibilitiesCountByTheirSamples) {
       const auto count = static_cast<double>(one.counts(c, b));
       for (Mean* mean : {&spectrum[c], &series[k]})
         mean->sum += count * value, mean->count += count;
-      const double level =
-          std::sqrt(double{one.visibilities(c, core::baseline_index(kFirst, kFirst)).real()} *
-                    double{one.visibilities(c, core::baseline_index(kSecond, kSecond)).real()});
-      strength += count * std::abs(value) / level;
+      const std::size_t first = core::baseline_index(kFirst, kFirst),
+                        second = core::baseline_index(kSecond, kSecond);
+      const double level = std::sqrt(double{one.visibilities(c, first).real()} *
+                                     double{one.visibilities(c, second).real()}),
+                   coefficient = std::abs(value) / level;
+      // Above 1 it is that of the sums.
+      const double of_sums = count / std::sqrt(static_cast<double>(one.counts(c, first)) *
+                                               static_cast<double>(one.counts(c, second)));
+      strength += count * coefficient * (coefficient > 1 ? std::min(1.0, of_sums) : 1);
       strength_counts += count;
     }
   const auto& antennas = v.description.array.antennas;
@@ -92,6 +98,50 @@ TEST_F(Plot, VisibilitiesCountByTheirSamples) {
   ASSERT_LT(named(kFirst), kInputs);
   EXPECT_NEAR(matrix.image.values.at(named(kFirst) * kInputs + named(kSecond)),
               strength / strength_counts, 1e-5);
+}
+
+// Samples that hold nothing lower the autocorrelation of an input, where they are invalid for the other: the baseline has
+// none of them.
+TEST_F(Plot, ACoefficientIsNotAboveOneBecauseOfSamplesThatHoldNothing) {
+  auto random = generator();
+  constexpr std::size_t kSamples = 400, kEmpty = 150;
+  std::normal_distribution<double> normal;
+  RandomVisibilities v = random_visibilities({2, "x", 5, 6, false, true}, random);
+  const std::size_t cross = core::baseline_index(1, 0), auto0 = core::baseline_index(0, 0),
+                    auto1 = core::baseline_index(1, 1);
+  double strength = 0;
+  const std::size_t all = v.values.size() / v.baselines();
+  for (std::size_t k = 0; k < all; ++k) {
+    // The inputs differ by little noise in the samples that both have.
+    double power0 = 0, power1 = 0;
+    std::complex<double> product;
+    for (std::size_t t = 0; t < kSamples; ++t) {
+      const std::complex<double> signal(normal(random), normal(random)),
+          other = signal + 0.05 * std::complex<double>(normal(random), normal(random));
+      power0 += std::norm(signal), power1 += std::norm(other);
+      product += other * std::conj(signal);
+    }
+    const std::size_t at = k * v.baselines();
+    const auto put = [&](std::size_t b, std::complex<double> sum, std::size_t count) {
+      v.values[at + b] = std::complex<float>(sum / static_cast<double>(count));
+      v.counts[at + b] = static_cast<std::int64_t>(count);
+    };
+    put(auto0, power0, kSamples + kEmpty);
+    put(auto1, power1, kSamples);
+    put(cross, product, kSamples);
+    strength += std::abs(product) / std::sqrt(power0 * power1);
+  }
+  auto writer = formats::create_visibilities(scratch / "v.uvh5", v.description, true);
+  for (std::size_t k = 0; k < 6; ++k) writer->write(v.integration(k));
+  writer->finish();
+  const figure::Figure made = figure_of("v.uvh5");
+  const float drawn = panel(made, "Strength").image.values.at(1);
+  EXPECT_LE(drawn, 1 + 1e-6);
+  EXPECT_NEAR(drawn, strength / static_cast<double>(all), 1e-5);
+  EXPECT_TRUE(std::ranges::any_of(made.notes, [](const std::string& note) {
+    return note.starts_with(
+        "Correlation coefficients of noise alone are about 0.05: 1/sqrt(n), of n = 400 ");
+  }));
 }
 
 #endif

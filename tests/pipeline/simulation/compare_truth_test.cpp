@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <utility>
@@ -278,6 +279,34 @@ TEST_F(CompareTruthOfRuns, AgreesWithFewSpectra) {
     // The sources' own noise moves the ratio of one run by 0.026 or 0.017, the mean by 0.0085: six times that.
     EXPECT_NEAR(ratio, 1, 0.06) << duration_s;
   }
+}
+
+TEST_F(CompareTruthOfRuns, SaysHowManyProductsHaveNoData) {
+  const CorrelatedRun run({});
+  const simulation::Truth truth = simulation::read_truth(run.truth_path);
+  Spoilt whole(run.visibilities_path, as_it_is);
+  const TruthComparison all = compare_truth(whole, truth, kTolerance);
+  EXPECT_EQ(all.without_data, 0U);
+  EXPECT_EQ(all.verdict.find("no data"), std::string::npos) << all.verdict;
+  // Of the first input with all others of its feed.
+  Spoilt lost(run.visibilities_path,
+              [](std::complex<float> value, std::size_t, std::size_t, std::size_t j) {
+                return j == 0 ? std::complex<float>(NAN, NAN) : value;
+              });
+  const TruthComparison found = compare_truth(lost, truth, kTolerance);
+  EXPECT_TRUE(found.agrees) << found.verdict;
+  EXPECT_EQ(found.without_data + found.visibilities.size(), all.visibilities.size());
+  std::size_t of_first = 0;
+  const int first = whole.description().array.antennas.front().number;
+  for (const ComparedVisibility& one : all.visibilities)
+    of_first +=
+        one.feed == all.visibilities.front().feed && (one.ant_1 == first || one.ant_2 == first) ? 1
+                                                                                                : 0;
+  EXPECT_EQ(found.without_data, of_first);
+  EXPECT_TRUE(found.verdict.ends_with("; " + std::to_string(of_first) + " of " +
+                                      std::to_string(all.visibilities.size()) +
+                                      " products have no data"))
+      << found.verdict;
 }
 
 TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
