@@ -18,8 +18,8 @@ namespace {
 using core::kStepBlocks;
 using core::kStepSide;
 
-// The level on either side of a candidate is looked at as far as half of a running mean reaches; at an end of the data
-// it settles within twice that.
+// As far as half of a running mean reaches: the level on either side of a candidate is looked at, and an end of the data
+// makes candidates.
 constexpr double kReach_s = 1;
 // A change that is looked at: of the candidate's height; in standard errors at an end of the data.
 constexpr double kOfHeight = 0.5, kLeastErrors = 5;
@@ -64,7 +64,7 @@ class LevelsBeside {
     const std::uint64_t away = at_end ? end - std::min(end, candidate_.first + candidate_.width)
                                       : candidate_.first - data_.first;
     const std::uint64_t length = std::min(3 * reach_, data_.count);
-    if (away > 2 * reach_ || length < 3 * kStepSide * kLeastLevelSpectra) return false;
+    if (away > reach_ || length < 3 * kStepSide * kLeastLevelSpectra) return false;
     const SampleRange far{at_end ? end - length : data_.first + length / 3, length - length / 3};
     const std::uint64_t spectra =
         std::min(std::max(kLeastLevelSpectra, width), far.count / kStepSide);
@@ -124,9 +124,9 @@ std::string changing_level_text(std::span<const core::Candidate> candidates, boo
                          candidates[k].time_s, candidates[k].snr, candidates[k].dm);
   if (candidates.size() > kNamed) where += fmt::format(", and {} more", candidates.size() - kNamed);
   return fmt::format(
-      "the level of most channels changes where candidates are, {}, and does not return: these "
-      "are no pulses, or stand beside a change. {} takes such changes away; `start_s` and "
-      "`duration_s` choose other times",
+      "the level of most channels changes where candidates are, {}, and does not return: such a "
+      "change is no pulse, but makes candidates. {} takes it away; `start_s` and `duration_s` "
+      "choose other times",
       where, channels ? "`zero_dm`" : "A series that was made with `zero_dm`");
 }
 

@@ -20,7 +20,7 @@ struct CandidatePlace {
 };
 
 /// Whether the level of most channels, at one time in all of them, steps at a candidate, or settles at an end of `data`
-/// within two seconds of it, by half of its height or more. `data`: searched without a break. `counts`: [channel].
+/// within a second of it, by half of its height or more. `data`: searched without a break. `counts`: [channel].
 bool level_changes_at(formats::FilterbankReader& reader, const SampleRange& data,
                       const CandidatePlace& candidate, const std::vector<bool>& counts);
 
