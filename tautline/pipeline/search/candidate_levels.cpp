@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 #include <optional>
 
 #include "tautline/core/step_fit.h"
@@ -23,8 +22,8 @@ using core::kStepSide;
 constexpr double kReach_s = 1;
 // A change that is looked at: of the candidate's height; in standard errors at an end of the data.
 constexpr double kOfHeight = 0.5, kLeastErrors = 5;
-// Fewer spectra have no noise to speak of.
-constexpr std::uint64_t kLeastLevelSpectra = 4;
+// Spectra of a block beside a narrow candidate, and the fewest that tell a channel's noise.
+constexpr std::uint64_t kLevelSpectra = 16, kLeastLevelSpectra = 4;
 
 class LevelsBeside {
  public:
@@ -48,7 +47,7 @@ class LevelsBeside {
     const std::uint64_t low = std::max(data_.first, before - std::min(before, reach_));
     const std::uint64_t high = std::min(end, behind + reach_);
     const std::uint64_t spectra = std::min({(before - low) / kStepSide, (high - behind) / kStepSide,
-                                            std::max(kLeastLevelSpectra, width / 2)});
+                                            std::max(kLevelSpectra, width / 2)});
     if (spectra < kLeastLevelSpectra) return false;
     std::vector<double> values, times;
     add_levels({low, before - low}, spectra, values, times);
@@ -66,27 +65,32 @@ class LevelsBeside {
     const std::uint64_t length = std::min(3 * reach_, data_.count);
     if (away > reach_ || length < 3 * kStepSide * kLeastLevelSpectra) return false;
     const SampleRange far{at_end ? end - length : data_.first + length / 3, length - length / 3};
-    const std::uint64_t spectra =
-        std::min(std::max(kLeastLevelSpectra, width), far.count / kStepSide);
+    const std::uint64_t spectra = std::min(std::max(kLevelSpectra, width), far.count / kStepSide);
     std::vector<double> values, times;
     add_levels(far, spectra, values, times);
-    const double near = level({at_end ? end - spectra : data_.first, spectra});
+    const std::uint64_t ends = std::min(spectra, width);
+    const double near = level({at_end ? end - ends : data_.first, ends});
     std::vector<double> changes;
     for (std::size_t k = 1; k < values.size(); ++k)
       changes.push_back(std::abs(values[k] - values[k - 1]));
-    constexpr double kDeviation =
-        1.4826 / std::numbers::sqrt2;  // of the mean of the middle half of the changes
+    // Of the end's level, by the mean of the middle half of the changes from block to block.
+    const double error = 1.4826 * middle_mean(changes) *
+                         std::sqrt(static_cast<double>(spectra) / static_cast<double>(2 * ends));
     const double change = std::abs(near - middle_mean(values));
-    return change > kOfHeight * height_ &&
-           change > kLeastErrors * kDeviation * middle_mean(changes);
+    return change > kOfHeight * height_ && change > kLeastErrors * error;
   }
 
  private:
-  // In a channel's noise, from that of the block that is looked at first.
+  // From that of the block that is looked at first, in a channel's noise there; the mean of the middle half of the
+  // channels.
   double level(const SampleRange& block) {
-    BlockLevels levels = levels_in(reader_, {block});
+    const BlockLevels levels = levels_in(reader_, {block});
     if (!first_) first_ = levels;
-    return change_of(*first_, levels, counts_).mean;
+    std::vector<double> changes;
+    for (std::size_t c = 0; c < counts_.size(); ++c)
+      if (counts_[c] && first_->deviation[c] > 0)
+        changes.push_back((levels.mean[c] - first_->mean[c]) / first_->deviation[c]);
+    return changes.empty() ? 0 : middle_mean(changes);
   }
   // Of 16 blocks evenly spread over a range.
   void add_levels(const SampleRange& range, std::uint64_t spectra, std::vector<double>& values,

@@ -1,4 +1,6 @@
 // A search's look at the levels beside its candidates.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -11,11 +13,35 @@ namespace tautline::pipeline {
 
 namespace {
 
-// The best candidates are looked at; levels that change are found by wide boxcars.
-constexpr std::size_t kMostLookedAt = 32;
-constexpr std::uint64_t kLeastWidth = 4;
+constexpr std::size_t kMostLookedAt = 32;  // the best candidates
+
+// Undispersed candidates are named where the best ones are all so, three at least.
+constexpr std::size_t kBestNamed = 10, kLeastNamed = 3;
 
 }  // namespace
+
+// Where the best candidates show no dispersion, which the highest trials would.
+void SearchReport::look_at_dispersion() const {
+  if (config_.zero_dm || description().time_series) return;
+  const auto best =
+      std::span(summary_.candidates).first(std::min(kBestNamed, summary_.candidates.size()));
+  const auto sweep = [&](double dm) {
+    return description().rate_hz.value() * core::dispersion_delay_s(dm, description().lowest_mhz(),
+                                                                    description().highest_mhz(),
+                                                                    config_.dm_constant);
+  };
+  const double longest = sweep(summary_.dms.back());
+  const auto undispersed = [&](const core::Candidate& one) {
+    const auto width = static_cast<double>(one.width_samples);
+    return sweep(one.dm) <= width && longest > 4 * width;
+  };
+  if (best.size() < kLeastNamed || !std::ranges::all_of(best, undispersed)) return;
+  device_->shared().log(
+      core::LogLevel::warning,
+      fmt::format("the {} best candidates show no dispersion. If they are interference, `zero_dm` "
+                  "takes it away, and uncovers what it hides",
+                  best.size()));
+}
 
 // Of candidates beside which the level of the band changes: nothing else tells them from pulses.
 void SearchReport::look_at_levels(const SearchRunNodes& nodes, const std::stop_token& stop) {
@@ -27,7 +53,6 @@ void SearchReport::look_at_levels(const SearchRunNodes& nodes, const std::stop_t
   const auto& all = summary_.candidates;
   for (const core::Candidate& candidate :
        std::span(all).first(std::min(kMostLookedAt, all.size()))) {
-    if (candidate.width_samples < kLeastWidth) continue;
     require_running(stop);
     const PlacedRange& data = data_segment_of(candidate);
     const auto segment = std::ranges::find_if(searched, [&](const SearchedData& one) {
