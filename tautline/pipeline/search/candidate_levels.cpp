@@ -46,8 +46,11 @@ class LevelsBeside {
     if (before <= data_.first || behind >= end) return false;
     const std::uint64_t low = std::max(data_.first, before - std::min(before, reach_));
     const std::uint64_t high = std::min(end, behind + reach_);
-    const std::uint64_t spectra = std::min({(before - low) / kStepSide, (high - behind) / kStepSide,
-                                            std::max(kLevelSpectra, width / 2)});
+    // A step of twice the height, as one that makes a candidate is, then has some 17 standard errors at S/N 12 and above.
+    const double part = std::min(0.25, 36 / (candidate_.snr * candidate_.snr));
+    const auto needed = static_cast<std::uint64_t>(part * static_cast<double>(width));
+    const std::uint64_t spectra = std::min(
+        {(before - low) / kStepSide, (high - behind) / kStepSide, std::max(kLevelSpectra, needed)});
     if (spectra < kLeastLevelSpectra) return false;
     std::vector<double> values, times;
     add_levels({low, before - low}, spectra, values, times);
