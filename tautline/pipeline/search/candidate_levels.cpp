@@ -35,6 +35,10 @@ class LevelsBeside {
     reach_ = std::max(reach_, kStepSide / 2 * candidate.width);
     const auto channels = static_cast<double>(std::count(counts.begin(), counts.end(), true));
     height_ = candidate.snr / std::sqrt(static_cast<double>(candidate.width) * channels);
+    // A step of twice the height, as one that makes a candidate is, then has some 17 standard errors at S/N 12 and above.
+    const double part = std::min(0.25, 36 / (candidate.snr * candidate.snr));
+    block_ = std::max(kLevelSpectra,
+                      static_cast<std::uint64_t>(part * static_cast<double>(candidate.width)));
   }
 
   // From 16 blocks before the candidate to 16 behind it, which no pulse of even height has, however long
@@ -46,11 +50,8 @@ class LevelsBeside {
     if (before <= data_.first || behind >= end) return false;
     const std::uint64_t low = std::max(data_.first, before - std::min(before, reach_));
     const std::uint64_t high = std::min(end, behind + reach_);
-    // A step of twice the height, as one that makes a candidate is, then has some 17 standard errors at S/N 12 and above.
-    const double part = std::min(0.25, 36 / (candidate_.snr * candidate_.snr));
-    const auto needed = static_cast<std::uint64_t>(part * static_cast<double>(width));
-    const std::uint64_t spectra = std::min(
-        {(before - low) / kStepSide, (high - behind) / kStepSide, std::max(kLevelSpectra, needed)});
+    const std::uint64_t spectra =
+        std::min({(before - low) / kStepSide, (high - behind) / kStepSide, block_});
     if (spectra < kLeastLevelSpectra) return false;
     std::vector<double> values, times;
     add_levels({low, before - low}, spectra, values, times);
@@ -68,10 +69,10 @@ class LevelsBeside {
     const std::uint64_t length = std::min(3 * reach_, data_.count);
     if (away > reach_ || length < 3 * kStepSide * kLeastLevelSpectra) return false;
     const SampleRange far{at_end ? end - length : data_.first + length / 3, length - length / 3};
-    const std::uint64_t spectra = std::min(std::max(kLevelSpectra, width), far.count / kStepSide);
+    const std::uint64_t spectra = std::min(block_, far.count / kStepSide);
     std::vector<double> values, times;
     add_levels(far, spectra, values, times);
-    const std::uint64_t ends = std::min(spectra, width);
+    const std::uint64_t ends = std::min(length / 3, width);
     const double near = level({at_end ? end - ends : data_.first, ends});
     std::vector<double> changes;
     for (std::size_t k = 1; k < values.size(); ++k)
@@ -109,8 +110,8 @@ class LevelsBeside {
   const std::vector<bool>& counts_;
   const SampleRange data_;
   const CandidatePlace candidate_;
-  std::uint64_t reach_ = 0;
-  double height_ = 0;  // of the candidate, in a channel's noise
+  std::uint64_t reach_ = 0, block_ = 0;  // spectra
+  double height_ = 0;                    // of the candidate, in a channel's noise
   std::optional<BlockLevels> first_;
 };
 
