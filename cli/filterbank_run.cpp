@@ -132,8 +132,9 @@ void warn_of_little_data(const pipeline::FilterbankRunSummary& s) {
   for (const std::uint64_t values : s.empty.channels)
     if (static_cast<double>(values) >= kMuch * times) ++stopped;
   if (s.channels > 1 && static_cast<double>(stopped) >= kMuch * static_cast<double>(s.channels))
-    spdlog::warn("{} of {} channels never change, or stop for a tenth of the time or more", stopped,
-                 s.channels);
+    spdlog::warn("{} of {} channels never change, or stop for a tenth of the time or more. {}",
+                 stopped, s.channels,
+                 option_words().text("`keep_constant` takes values that hardly vary for data"));
 }
 
 }  // namespace
@@ -177,7 +178,8 @@ std::string counted_line(const pipeline::FilterbankRunSummary& s) {
       "{} empty",
       s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.empty.samples, s.not_finite,
       s.masked, s.empty.values);
-  for (const std::string& empty : pipeline::empty_texts(s)) line += "\n  empty: " + empty;
+  for (const std::string& empty : pipeline::empty_texts(s))
+    line += "\n  empty: " + option_words().text(empty);
   return line + iqrm_summary(s.iqrm) + steps_text(s.level_steps) + uncut_text(s.uncut_levels);
 }
 

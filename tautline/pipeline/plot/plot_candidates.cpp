@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
@@ -80,6 +83,28 @@ void add_filled(const std::vector<core::Candidate>& candidates, Figure& made) {
                                                           grouped(some), 100 * most)});
 }
 
+// Between the segments of data that the record beside the list names: gaps, and steps of level as gaps of no length.
+void add_gaps(const std::string& list, figure::Panel& panel, std::vector<std::string>& notes) {
+  std::ifstream file(list + ".json");
+  const auto record = nlohmann::json::parse(file, nullptr, false);
+  if (!record.is_object() || record.value("schema", "") != "tautline.search.record") return;
+  try {
+    const double tsamp_s = record.at("tsamp_s").get<double>();
+    std::optional<double> done;
+    for (const nlohmann::json& segment : record.value("data_segments", nlohmann::json::array())) {
+      const double first = segment.at("first_sample").get<double>() * tsamp_s;
+      if (done && first >= panel.x.low && *done <= panel.x.high)
+        panel.empty.emplace_back(*done, first);
+      done = first + segment.at("samples").get<double>() * tsamp_s;
+    }
+  } catch (const nlohmann::json::exception&) {  // not of this program
+    panel.empty.clear();
+  }
+  if (!panel.empty.empty())
+    notes.push_back(
+        "Grey: no data; a line: the level steps, and each side was searched by itself.");
+}
+
 }  // namespace
 
 figure::Panel pulse_panel(const std::string& title, const std::vector<double>& time_s,
@@ -148,6 +173,7 @@ Figure plot_candidates(const PlotConfig& config) {
   add_filled(candidates, made);
   add_latency(candidates, made);
   for (figure::Panel& panel : made.panels) begin_at_zero(panel);
+  add_gaps(config.input, made.panels.front(), made.notes);
   return made;
 }
 

@@ -16,6 +16,7 @@
 #include "tautline/pipeline/plot/mean_grid.h"
 #include "tautline/pipeline/plot/texts.h"
 #include "tautline/pipeline/search/empty_stretches.h"
+#include "tautline/pipeline/search/level_steps.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline::plot {
@@ -78,6 +79,7 @@ struct Spectrogram {
   std::vector<std::size_t> flagged_channels = {};
   double flagged = 0, counted = 0;                       // samples of channels
   std::uint64_t empty_samples = 0, empty_stretches = 0;  // in which no channel changes
+  std::vector<LevelStep> steps = {};
 
   bool has_data(std::size_t row, std::size_t column) const {
     return grid.count(row, column) > stopped.count(row, column);
@@ -231,6 +233,7 @@ Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig
     throw core::Error(core::ErrorKind::format, config.input,
                       "the same spectrum at all times: nothing to draw", "spectra that change",
                       "check what wrote the file");
+  if (d.channels > 1) s.steps = find_level_steps(reader, parts, s.flagged_channels).steps;
   return s;
 }
 
@@ -362,6 +365,7 @@ void add_facts(const formats::FilterbankDescription& d, const Spectrogram& s, Fi
         {"empty", fmt::format("{} in {}, in which no channel changes: left out",
                               core::counted(s.empty_samples, "sample"),
                               core::counted(s.empty_stretches, "stretch", "stretches"))});
+  if (!s.steps.empty()) made.facts.push_back({"steps of level", grouped(s.steps.size())});
   std::uint64_t stopped_channels = 0, stopped_values = 0;
   for (const double values : s.channel_stopped) {
     stopped_channels += values > 0 ? 1 : 0;
@@ -399,6 +403,12 @@ Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
         "Hatched cells are flagged whole or have no data; others are means of what is left.");
   }
   made.panels.push_back(level_against_time(s, d, time));
+  for (const LevelStep& step : s.steps) {
+    const double at = static_cast<double>(step.sample) * tsamp / scale;
+    made.panels.back().empty.emplace_back(at, at);
+  }
+  if (!s.steps.empty())
+    made.notes.push_back("Lines in the mean over channels: the level, or the noise, steps.");
   if (d.channels > 1) made.panels.push_back(bandpass(s, d));
   const std::string note = averaged_note(s.time.per_cell, s.frequency.per_cell);
   if (!note.empty()) made.notes.push_back(note);

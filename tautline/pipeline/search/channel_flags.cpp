@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+
+#include "tautline/pipeline/search/empty_stretches.h"
 
 namespace tautline::pipeline {
 
@@ -19,25 +22,81 @@ double median_of(std::vector<double> values) {
 
 struct Sums {
   double count = 0, sum = 0, squares = 0;
+
+  void add(double x, double sign) {
+    if (!std::isfinite(x)) return;
+    count += sign;
+    sum += sign * x;
+    squares += sign * x * x;
+  }
 };
 
-template <class Sample>
-void add_window(const Sample* spectra, std::size_t samples, std::vector<Sums>& sums) {
-  for (std::size_t t = 0; t < samples; ++t)
-    for (Sums& s : sums) {
-      const auto x = static_cast<double>(*spectra++);
-      if (!std::isfinite(x)) continue;
-      s.count += 1;
-      s.sum += x;
-      s.squares += x * x;
-    }
+// Spectra of a block, from the first to before the end.
+struct Times {
+  std::size_t first = 0, end = 0;
+};
+
+void add_times(const formats::FilterbankDescription& description, std::span<const std::byte> block,
+               Times times, std::vector<Sums>& sums) {
+  formats::with_samples(description.delivered, block.data(), [&](const auto* spectra) {
+    const std::size_t channels = sums.size();
+    for (std::size_t t = times.first; t < times.end; ++t)
+      for (std::size_t c = 0; c < channels; ++c)
+        sums[c].add(static_cast<double>(spectra[t * channels + c]), 1);
+  });
 }
 
-std::vector<Sums> measure_window(const formats::FilterbankDescription& description,
-                                 const std::vector<std::byte>& bytes, std::size_t samples) {
+void take_off(const formats::FilterbankDescription& description, std::span<const std::byte> block,
+              Times times, std::size_t channel, Sums& sums) {
+  formats::with_samples(description.delivered, block.data(), [&](const auto* spectra) {
+    for (std::size_t t = times.first; t < times.end; ++t)
+      sums.add(static_cast<double>(spectra[t * description.channels + channel]), -1);
+  });
+}
+
+// Without empty stretches, and of each channel without those in which it stops. `block`: spectra of `range`.
+void add_changing(formats::FilterbankReader& reader, const SampleRange& range,
+                  const std::vector<std::size_t>& ignored, std::span<std::byte> block,
+                  const Times& window, std::vector<Sums>& sums) {
+  const formats::FilterbankDescription& description = reader.description();
+  const std::size_t bytes = description.sample_bytes(), got = block.size() / bytes;
+  const auto inside = [&](std::uint64_t first, std::uint64_t end) {
+    return Times{std::max(window.first, static_cast<std::size_t>(first)),
+                 std::min(window.end, static_cast<std::size_t>(end))};
+  };
+  EmptyStretches empty(reader, range, ignored);
+  for (std::size_t done = 0; done < got;) {
+    const auto stretch = empty.find(block, 0, done);
+    const auto stop =
+        static_cast<std::size_t>(stretch ? std::min<std::uint64_t>(got, stretch->first) : got);
+    empty.mask_channels(block.subspan(done * bytes, (stop - done) * bytes), done, !stretch);
+    add_times(description, block, inside(done, stop), sums);
+    for (const FilledRun& run : empty.replaced())
+      take_off(description, block, inside(run.first, run.end), run.channel, sums[run.channel]);
+    done = static_cast<std::size_t>(stretch ? stretch->first + stretch->count : got);
+  }
+}
+
+std::vector<Sums> measure_window(formats::FilterbankReader& reader, const SampleRange& range,
+                                 const std::vector<std::size_t>& ignored, bool keep_constant,
+                                 const SampleRange& window) {
+  const formats::FilterbankDescription& description = reader.description();
+  // A window may have too few samples of a stretch to tell.
+  const std::uint64_t margin = keep_constant ? 0 : spectra_ahead(description, ignored);
+  const std::uint64_t low = window.first - std::min(window.first - range.first, margin);
+  const std::uint64_t high =
+      std::min(range.first + range.count, window.first + window.count + margin);
+  const std::size_t sample_bytes = description.sample_bytes();
+  std::vector<std::byte> bytes(static_cast<std::size_t>(high - low) * sample_bytes);
+  const std::size_t got = reader.read_across(low, static_cast<std::size_t>(high - low), bytes);
+  const std::span<std::byte> block = std::span(bytes).first(got * sample_bytes);
+  const auto first = static_cast<std::size_t>(window.first - low);
+  const Times times{first, std::min(got, first + static_cast<std::size_t>(window.count))};
   std::vector<Sums> sums(description.channels);
-  formats::with_samples(description.delivered, bytes.data(),
-                        [&](const auto* spectra) { add_window(spectra, samples, sums); });
+  if (keep_constant)
+    add_times(description, block, times, sums);
+  else
+    add_changing(reader, {low, high - low}, ignored, block, times, sums);
   return sums;
 }
 
@@ -73,6 +132,7 @@ std::vector<bool> outliers(const std::vector<double>& values, const std::vector<
 }  // namespace
 
 ChannelStatistics measure_channels(formats::FilterbankReader& reader, const SampleRange& range,
+                                   const std::vector<std::size_t>& ignored, bool keep_constant,
                                    const ChannelFlagLimits& limits) {
   const formats::FilterbankDescription& description = reader.description();
   const std::uint64_t length = std::min<std::uint64_t>(limits.window_samples, range.count);
@@ -80,25 +140,24 @@ ChannelStatistics measure_channels(formats::FilterbankReader& reader, const Samp
   std::vector<std::vector<double>> means(description.channels), deviations(description.channels);
   ChannelStatistics statistics;
   statistics.kurtosis.resize(description.channels);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(length) * description.sample_bytes());
   for (std::uint64_t w = 0; w < windows; ++w) {
     const std::uint64_t first =
         range.first + (windows > 1 ? w * (range.count - length) / (windows - 1) : 0);
-    const std::size_t got = reader.read(first, static_cast<std::size_t>(length), bytes);
-    const std::vector<Sums> sums = measure_window(description, bytes, got);
+    const std::vector<Sums> sums =
+        measure_window(reader, range, ignored, keep_constant, {first, length});
     for (std::size_t c = 0; c < description.channels; ++c) {
       const Sums& s = sums[c];
-      if (s.count < 2) continue;
+      if (s.count < std::max(2.0, static_cast<double>(length) / 2)) continue;
       const double mean = s.sum / s.count;
       const double variance = std::max(0.0, s.squares / s.count - mean * mean);
       means[c].push_back(mean);
       deviations[c].push_back(std::sqrt(variance));
       if (mean != 0)
-        statistics.kurtosis[c] +=
-            (s.count + 1) / (s.count - 1) * variance / (mean * mean) / static_cast<double>(windows);
+        statistics.kurtosis[c] += (s.count + 1) / (s.count - 1) * variance / (mean * mean);
     }
   }
   for (std::size_t c = 0; c < description.channels; ++c) {
+    if (!means[c].empty()) statistics.kurtosis[c] /= static_cast<double>(means[c].size());
     statistics.mean.push_back(median_of(means[c]));
     statistics.deviation.push_back(median_of(deviations[c]));
   }

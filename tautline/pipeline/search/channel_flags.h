@@ -27,12 +27,15 @@ struct ChannelFlags {
 /// Of each channel: the median over windows of its mean and of its standard deviation, and the mean
 /// over windows of its spectral kurtosis (M + 1) / (M - 1) (M sum x^2 / (sum x)^2 - 1), M the
 /// samples of a window. In theory that is one over the number of power samples added into one of
-/// the file; here the neighbouring channels tell. Samples that are not finite are left out.
+/// the file; here the neighbouring channels tell. Samples that are not finite are left out, and windows of which a
+/// channel has less than half.
 struct ChannelStatistics {
   std::vector<double> mean, deviation, kurtosis;
 };
 
+/// Without empty stretches and channels that stop, unless `keep_constant`. `ignored` channels do not count in these.
 ChannelStatistics measure_channels(formats::FilterbankReader& reader, const SampleRange& range,
+                                   const std::vector<std::size_t>& ignored, bool keep_constant,
                                    const ChannelFlagLimits& limits);
 
 /// Dead channels, and those whose statistic differs from the course of the band around them by

@@ -53,7 +53,9 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
     texts.push_back(std::move(clipped));
   if (s.constant_channels > 0)
     texts.push_back(
-        fmt::format("{} never changed, left out", core::counted(s.constant_channels, "channel")));
+        fmt::format("{} never changed, left out (`keep_constant` takes values that hardly vary for "
+                    "data)",
+                    core::counted(s.constant_channels, "channel")));
   return texts;
 }
 

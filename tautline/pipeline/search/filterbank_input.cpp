@@ -31,7 +31,8 @@ Beam open_beam(std::vector<std::string> files, const FilterbankRunConfig& config
 }
 
 // Series have no channels any more. A mask's intervals still tell the times of one series.
-void refuse_cleaning(const FilterbankRunConfig& config, bool several) {
+void refuse_cleaning(const FilterbankRunConfig& config,
+                     const formats::FilterbankDescription& series) {
   const auto refuse = [&](bool given, const char* field) {
     if (given)
       throw core::Error(core::ErrorKind::config, field, "given for " + config.inputs.front(),
@@ -39,7 +40,11 @@ void refuse_cleaning(const FilterbankRunConfig& config, bool several) {
                         "leave it out");
   };
   refuse(!config.ignored_channels.empty(), "ignored_channels");
-  refuse(several && !config.mask.empty(), "mask");
+  refuse(!series.trial_dms.empty() && !config.mask.empty(), "mask");
+  refuse(!config.reader.ifs.empty() && series.ifs < 2, "reader.ifs");
+  refuse(config.dms.tolerance > 0, "dms.tolerance");
+  refuse(config.dms.pulse_width_s > 0, "dms.pulse_width_s");
+  refuse(config.dms.downsample_tolerance > 0, "dms.downsample_tolerance");
   refuse(config.flag_channels, "flag_channels");
   refuse(config.zero_dm, "zero_dm");
   refuse(config.bandpass, "bandpass");
@@ -213,7 +218,7 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
   if (mask) log_mask(*mask, beams, device);
   for (Beam& beam : beams) {
     const bool several = !beam.description().trial_dms.empty();
-    if (beam.description().time_series) refuse_cleaning(config, several);
+    if (beam.description().time_series) refuse_cleaning(config, beam.description());
     if (beam.description().time_series && !config.keep_constant) split_series(beam);
     if (several) continue;
     if (!fill_gaps && !config.keep_constant && !beam.description().time_series)

@@ -83,14 +83,18 @@ LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const S
     out.all.insert(out.all.end(), out.constant.begin(), out.constant.end());
     if (!out.constant.empty()) name("constant ones (`keep_constant`)");
   }
-  if (config.flag_channels) {
-    const ChannelFlagLimits limits;
-    out.flagged = flag_channels(measure_channels(reader, range, limits), out.all, limits).bad;
-    out.all.insert(out.all.end(), out.flagged.begin(), out.flagged.end());
-    if (!out.flagged.empty()) name("`flag_channels`");
-  }
   std::sort(out.all.begin(), out.all.end());
   out.all.erase(std::unique(out.all.begin(), out.all.end()), out.all.end());
+  if (config.flag_channels) {
+    const ChannelFlagLimits limits;
+    out.flagged =
+        flag_channels(measure_channels(reader, range, out.all, config.keep_constant, limits),
+                      out.all, limits)
+            .bad;
+    out.all.insert(out.all.end(), out.flagged.begin(), out.flagged.end());
+    if (!out.flagged.empty()) name("`flag_channels`");
+    std::sort(out.all.begin(), out.all.end());
+  }
   if (out.all.size() >= channels)
     throw core::Error(core::ErrorKind::config, fields,
                       channels == 1 ? "the only channel is left out"

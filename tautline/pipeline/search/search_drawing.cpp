@@ -194,6 +194,7 @@ std::string SearchReport::page_text() const {
     page.empty.emplace_back(static_cast<double>(step.sample) * page.sample_s, 0);
   page.pictures = summary_.pictures;
   page.warnings = data_warnings(summary_);
+  if (!summary_.changing_level.empty()) page.warnings.push_back(summary_.changing_level);
   for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
   page.facts.emplace_back("run", config_.history);
   page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);

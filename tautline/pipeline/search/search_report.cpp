@@ -167,6 +167,8 @@ std::string SearchReport::describe(const SearchRunNodes& nodes, const std::stop_
   {
     const std::scoped_lock alone(input_->drawing);
     measure_noise(nodes, stop);
+    look_at_levels(nodes, stop);
+    look_at_dispersion();
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
   return record_text(nodes);

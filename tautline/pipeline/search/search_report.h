@@ -67,6 +67,8 @@ class SearchReport {
   std::vector<std::size_t> channels_beside(const Beam& beam,
                                            const core::Candidate& candidate) const;
   void measure_noise(const SearchRunNodes& nodes, const std::stop_token& stop);
+  void look_at_levels(const SearchRunNodes& nodes, const std::stop_token& stop);
+  void look_at_dispersion() const;
   std::optional<WidthNoise> noise_about(const core::Candidate& candidate, bool zero_dm) const;
   std::size_t wanted_pictures() const;
   std::size_t wanted_cutouts() const;

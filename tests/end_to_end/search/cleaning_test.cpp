@@ -203,6 +203,23 @@ TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
   }
 }
 
+TEST_F(Cleaning, ZeroDmIsNamedWhereNothingIsDispersed) {
+  std::vector<NoisePulse> pulses{{0, 1000, 60}, {0, 3000, 60}, {0, 5000, 60}};
+  const auto named = [&](const std::vector<std::string>& more) {
+    write_filterbank(scratch_ / "in.fil", shape_,
+                     noise_with_pulses(shape_, kCleanedTimes, pulses, random_));
+    std::vector<std::string> words{"--threshold", "10"};  // without noise
+    words.insert(words.end(), more.begin(), more.end());
+    run("search", words);
+    return plan_.find("best candidates show no dispersion. If they are interference, --zero-dm") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(named({}));
+  EXPECT_FALSE(named({"--zero-dm"}));
+  pulses.push_back({80, 2400, 60});
+  EXPECT_FALSE(named({}));
+}
+
 TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
   write_filterbank(
       scratch_ / "in.fil", shape_,

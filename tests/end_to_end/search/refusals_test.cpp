@@ -86,7 +86,11 @@ TEST_F(Refusals, OptionsForChannelsOfASeries) {
                                                    {"--iqrm"},
                                                    {"--ignorechan", "0"},
                                                    {"--method", "subband"},
-                                                   {"--max-loss", "5"}}) {
+                                                   {"--max-loss", "5"},
+                                                   {"--ifs", "0"},
+                                                   {"--dm-tolerance", "1.2"},
+                                                   {"--pulse-width", "100"},
+                                                   {"--downsample-tolerance", "1.2"}}) {
       std::vector<std::string> search{"search", series, "-o", scratch_ / "c.csv"};
       search.insert(search.end(), option.begin(), option.end());
       expect_refused(

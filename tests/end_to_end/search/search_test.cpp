@@ -165,6 +165,7 @@ TEST(SearchCommand, MuchThatHoldsNothingIsAWarning) {
                 much)
           << result.err;
       EXPECT_EQ(says("warning: 8 of 64 channels never change"), much) << result.err;
+      EXPECT_EQ(says("--keep-constant"), much) << result.err;
     }
   }
 }

@@ -191,5 +191,49 @@ TEST_F(PlotSearchFiles, AHistogramOfMicrotimesIsThatOfItsTags) {
   }
 }
 
+// The receiver stops for half a second, and its level steps later.
+TEST_F(PlotSearchFiles, GapsAndStepsOfLevelAreDrawn) {
+  constexpr std::size_t kChannels = 64, kTimes = 10'000;
+  must({"simulate",   "filterbank",
+        "--nchans",   "64",
+        "--fch1",     "1450",
+        "--foff",     "-1",
+        "--tsamp",    "5e-4",
+        "--duration", "5",
+        "--seed",     std::to_string(generator()() % 100000),
+        "--pulse",    "dm=50,time=0.5,width=0.003,snr=60",
+        "--pulse",    "dm=50,time=4.5,width=0.003,snr=60",
+        "-o",         scratch / "a.fil"});
+  std::string bytes = read_file(scratch / "a.fil");
+  const std::size_t header = bytes.size() - kTimes * kChannels;
+  for (std::size_t t = 4000; t < kTimes; ++t)
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      char& value = bytes[header + t * kChannels + c];
+      const int level = static_cast<unsigned char>(value) + (t >= 7500 ? 20 : 0);
+      value = static_cast<char>(t < 5000 ? 7 : std::min(level, 255));
+    }
+  write_file(scratch / "a.fil", bytes);
+  must({"search", scratch / "a.fil", "-o", scratch / "c.csv", "--dms", "0:100:1"});
+  drawn("c.csv");
+  const figure::Panel list = panel(figure_of("c.csv"), "Candidates");
+  ASSERT_EQ(list.empty.size(), 2u);
+  EXPECT_NEAR(list.empty[0].first, 2, 0.002);
+  EXPECT_NEAR(list.empty[0].second, 2.5, 0.002);
+  EXPECT_NEAR(list.empty[1].first, 3.75, 0.02);
+  EXPECT_EQ(list.empty[1].second, list.empty[1].first);
+  drawn("a.fil");
+  const figure::Figure made = figure_of("a.fil");
+  const figure::Panel& level = panel(made, "Mean over channels");
+  ASSERT_EQ(level.empty.size(), 1u);
+  EXPECT_NEAR(level.empty[0].first, list.empty[1].first, 0.002);
+  const std::pair<std::string, std::string> fact{"steps of level", "1"};
+  EXPECT_NE(std::ranges::find(made.facts, fact), made.facts.end());
+  // Lists of other programs have no record, and a record of something else is none.
+  fs::remove(scratch / "c.csv.json");
+  EXPECT_TRUE(panel(figure_of("c.csv"), "Candidates").empty.empty());
+  write_file(scratch / "c.csv.json", "[1]");
+  EXPECT_TRUE(panel(figure_of("c.csv"), "Candidates").empty.empty());
+}
+
 }  // namespace
 }  // namespace tautline::tests

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tests/pipeline/search/joined_files.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
@@ -48,6 +49,31 @@ TEST(ChannelFlags, ConstantDataAreDeadAndNothingIsDividedByZero) {
   const ChannelFlags flags = flag_channels(s, {}, {});
   EXPECT_EQ(flags.bad.size(), 16u);
   EXPECT_EQ(flags.dead, 16u);
+}
+
+// Sixteen channels stop together again and again, alone or with all others: none is flagged, nor are those beside them.
+TEST(ChannelFlags, DoNotLookAtWhatStops) {
+  auto random = tests::generator();
+  constexpr std::size_t kChannels = 64;
+  const std::size_t first = 8 + random() % 32;
+  for (const bool all : {false, true}) {
+    JoinedFiles files(kChannels, 1, 40'000, 8, random,
+                      [&](std::uint64_t t, std::size_t c, double noise) {
+                        const bool stops = t % 1000 >= 400 && t % 1000 < 700;
+                        return stops && (all || (c >= first && c < first + 16)) ? -50 : noise;
+                      });
+    const SampleRange range{0, 40'000};
+    const ChannelFlagLimits limits;
+    const auto flagged = [&](bool keep_constant) {
+      return flag_channels(measure_channels(files, range, {}, keep_constant, limits), {}, limits)
+          .bad.size();
+    };
+    // One more in some per cent of runs, and each further one ten times rarer.
+    EXPECT_LE(flagged(false), 8u) << all;
+    if (!all) {
+      EXPECT_GE(flagged(true), 12u);
+    }
+  }
 }
 
 }  // namespace
