@@ -112,11 +112,11 @@
       const receiving = sources.filter((node) => node.receiving).length;
       const over = sources.every((node) => node.activity === "finished");
       // Those that others hold up are not dead.
-      const dead = sources.filter((node) => !node.receiving && !/finished|waiting for room/.test(node.activity)).length;
+      const dead = sources.filter((node) => !node.receiving && !/finished|starting|waiting for room/.test(node.activity)).length;
       const writing = files.filter((file) => file.writing).length;
       const lost = losses.reduce((sum, loss) => sum + loss.count, 0);
       const fill = rings.length ? Math.max(...rings.map((ring) => ring.in_use / ring.blocks)) : 0;
-      const running = this.status.state === "running";
+      const running = /running|starting/.test(this.status.state);
       const done = progress.total_data_s ? ` of ${tautline.duration(progress.total_data_s)}` : "";
       const of = (count, all, verb) => all === 1 ? (count ? verb : `not ${verb}`) : `${count} of ${all} ${verb}`;
       const youngest = (list) => Math.min(...list.map((one) => one.unchanged_s));

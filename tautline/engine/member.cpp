@@ -73,9 +73,11 @@ void Member::note_block(const Block& block) {
 void Member::count() {
   if (!control->counting || !std::exchange(uncounted_, false)) return;
   Counters counters = node->counters();
+  std::vector<std::string> problems = node->problems();
   const auto now = LaneClock::Clock::now();
   const std::lock_guard lock(lane->clock.mutex);
   counters_ = std::move(counters);
+  problems_ = std::move(problems);
   counted_at_ = now;
 }
 
@@ -93,6 +95,7 @@ NodeSnapshot Member::snapshot() const {
   taken.profile.lane = lane->name;
   taken.activity_s = seconds_since(clock.since());
   taken.counters = counters_;
+  taken.problems = problems_;
   if (last_block_ != decltype(last_block_){}) taken.since_block_s = seconds_since(last_block_);
   if (counted_at_ != decltype(counted_at_){}) taken.counters_age_s = seconds_since(counted_at_);
   taken.activity = Activity::waiting_for_input;

@@ -225,6 +225,7 @@ class Member final : public Outputs {
   // Guarded by the lane's clock.
   LaneClock::Clock::time_point counted_at_ = {}, last_block_ = {};
   Counters counters_;
+  std::vector<std::string> problems_;
   bool finished_ = false;
 };
 

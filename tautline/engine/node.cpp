@@ -29,6 +29,12 @@ void Node::finish(Outputs&) {}
 Counters Node::counters() const {
   return {};
 }
+std::vector<std::string> Node::problems() const {
+  return {};
+}
+std::optional<FirstData> Node::first_data() const {
+  return {};
+}
 std::vector<std::byte> Node::save() const {
   return {};
 }

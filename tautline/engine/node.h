@@ -67,6 +67,13 @@ struct Load {
 
 using Counters = std::map<std::string, std::uint64_t>;
 
+/// The state of a live source whose first data are read before the run begins, by another node.
+struct FirstData {
+  double reading_s = 0;  ///< since they are read; negative: they have been read
+  Counters counters;
+  std::vector<std::string> problems;
+};
+
 /// One call at a time, all on one thread from `start` on. Functions that a node does not need keep these defaults.
 class Node {
  public:
@@ -109,6 +116,10 @@ class Node {
 
   /// Counts of the work so far.
   virtual Counters counters() const;
+  /// What is wrong now, as a sender that is silent; without the node's name. Asked for with the counters.
+  virtual std::vector<std::string> problems() const;
+  /// Any thread. None: no other node reads from this one before the run begins, or not yet.
+  virtual std::optional<FirstData> first_data() const;
   /// Files that have their final names.
   virtual std::vector<std::string> files() const { return {}; }
   /// After publish(): findings as text, whole lines. Empty: none beside counters and files.

@@ -54,6 +54,8 @@ class Run::Impl {
   void serve(Lane& lane, const Entry& entry);
   void start_lanes(std::vector<std::jthread>& threads);
   void report_progress() const;
+  // Before the run begins.
+  static void add_first_data(const Member& member, NodeSnapshot& node);
   void produce(Lane& lane);
   // On the thread that calls go(); an error is attributed to that member.
   template <class Function>
@@ -319,6 +321,17 @@ Profile Run::Impl::profile() const {
   return all;
 }
 
+void Run::Impl::add_first_data(const Member& member, NodeSnapshot& node) {
+  std::optional<FirstData> first = member.node->first_data();
+  if (!first) return;
+  node.counters = std::move(first->counters);
+  node.problems = std::move(first->problems);
+  node.counters_age_s = 0;
+  if (first->reading_s < 0) return;
+  node.activity = Activity::waiting_for_input;
+  node.activity_s = first->reading_s;
+}
+
 Snapshot Run::Impl::snapshot() const {
   Snapshot all;
   {
@@ -338,7 +351,9 @@ Snapshot Run::Impl::snapshot() const {
     all.nodes.push_back(member->snapshot());
     NodeSnapshot& node = all.nodes.back();
     if (node.profile.blocks == 0) node.since_block_s = all.run_s;
-    if (!all.running && node.activity != Activity::finished) node.activity = Activity::starting;
+    if (all.running || node.activity == Activity::finished) continue;
+    node.activity = Activity::starting;
+    if (all.run_s == 0) add_first_data(*member, node);
   }
   for (const auto& member : members_)
     for (const Member::Output& output : member->outputs)

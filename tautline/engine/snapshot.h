@@ -11,7 +11,8 @@
 
 namespace tautline::engine {
 
-/// The activity of a node at that moment. A node that shares its thread waits for input while another one works.
+/// The activity of a node at that moment. A node that shares its thread waits for input while another one works. Before
+/// the run begins nodes are starting, but for sources whose first data are read already: they wait for input.
 enum class Activity {
   starting,
   working,
@@ -29,7 +30,8 @@ struct NodeSnapshot {
   double activity_s = 0;     ///< duration of the activity
   double since_block_s = 0;  ///< since its last block, or since the run began
   Counters counters;
-  double counters_age_s = 0;  ///< the node may have counted more since
+  std::vector<std::string> problems;  ///< Node::problems, as old as the counters
+  double counters_age_s = 0;          ///< the node may have counted more since
 };
 
 /// Blocks between two threads. The blocks of an output are shared by its rings: one of them may hold them all, more

@@ -20,6 +20,9 @@ using namespace std::chrono_literals;
 
 // Time between two checks of late receivers and of the stop token.
 constexpr std::chrono::milliseconds kReceiverPatience = 20ms;
+// From one check to the next, of the time for which a receiver is silent: longer ones were not spent waiting.
+constexpr std::chrono::milliseconds kLongestWait = 100ms;
+constexpr std::chrono::milliseconds kSilence = 1s;
 // A quarter of the counter's period: 12.8 ms.
 constexpr std::size_t kMostEarlyRecords = mwa32t::kCounterPeriod / 4;
 
@@ -115,18 +118,26 @@ void MwaReceivers::note_connections(std::size_t index) {
 void MwaReceivers::receive() {
   if (waits_) waits_(true);
   server_->wait(kReceiverPatience);
-  if (waits_) waits_(false);
+  const auto now = Clock::now();
+  const Clock::duration waited =
+      std::min<Clock::duration>(now - std::exchange(received_at_, now), kLongestWait);
   for (std::size_t k = 0; k < receivers_.size(); ++k) {
     Receiver& r = receivers_[k];
     note_connections(k);
-    if (server_->received_bytes(k) == r.received_bytes) continue;
+    r.quiet += waited;
+    if (server_->received_bytes(k) == r.received_bytes) {
+      if (r.parser.placed() && waiting(k) > 0) r.quiet = {};  // it is not read
+      continue;
+    }
     r.received_bytes = server_->received_bytes(k);
     r.last_came = Clock::now();
+    r.quiet = {};
     if (r.silent) note(fmt::format("receiver {} sends again", k + 1));
     r.silent = false;
     if (origin_) note_newest(k);
   }
   if (behind_ && newest_ >= *origin_ + samples_since(origin_at_)) behind_ = false;
+  if (waits_) waits_(false);
 }
 
 // Records of a receiver that have come and were not consumed.
@@ -401,6 +412,32 @@ std::map<std::string, std::uint64_t> MwaReceivers::counters() const {
     all["received_bytes"] += server_->received_bytes(k);
   }
   all["refused_connections"] = server_ ? server_->refused() : 0;
+  return all;
+}
+
+std::string MwaReceivers::wrong_with(std::size_t index) const {
+  if (server_->connections(index) == 0) return "not connected yet";
+  if (is_gone(index)) return "gone";
+  return receivers_[index].quiet > kSilence ? "silent" : "";
+}
+
+std::vector<std::string> MwaReceivers::problems() const {
+  if (!server_ || ended_) return {};
+  std::map<std::string, std::vector<std::string>> receivers;
+  std::map<std::string, double> quiet_s;
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    const std::string wrong = wrong_with(k);
+    if (wrong.empty()) continue;
+    receivers[wrong].push_back(std::to_string(k + 1));
+    const double s = std::chrono::duration<double>(receivers_[k].quiet).count();
+    quiet_s[wrong] = std::max(quiet_s[wrong], s);
+  }
+  std::vector<std::string> all;
+  for (const auto& [wrong, numbers] : receivers)
+    all.push_back(fmt::format("receiver{} {} of {} {} {}, for {:.1f} s",
+                              numbers.size() == 1 ? "" : "s", fmt::join(numbers, ", "),
+                              receivers_.size(), numbers.size() == 1 ? "is" : "are", wrong,
+                              quiet_s[wrong]));
   return all;
 }
 

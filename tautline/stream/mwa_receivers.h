@@ -50,6 +50,8 @@ class MwaReceivers final : public VoltageStream {
   formats::Damage damage() const override;
   bool live() const override { return true; }
   std::map<std::string, std::uint64_t> counters() const override;
+  /// Receivers that have not connected, have gone, or have sent nothing for a second.
+  std::vector<std::string> problems() const override;
 
   /// After start(): the addresses with the ports that the system chose.
   std::vector<Endpoint> listening() const { return server_->listening(); }
@@ -63,14 +65,16 @@ class MwaReceivers final : public VoltageStream {
     std::size_t filled = 0;  // samples of the block, with lost ones
     std::uint64_t connections = 0, received_bytes = 0;
     Clock::time_point last_came = {}, placed_at = {};
-    bool silent = false;  // it is not waited for
-    bool noted = false;   // its end was logged
+    Clock::duration quiet = {};  // without bytes, while they were waited for
+    bool silent = false;         // it is not waited for
+    bool noted = false;          // its end was logged
   };
 
   void receive();
   void note_connections(std::size_t index);
   bool look_for_first(std::size_t index);
   std::int64_t waiting(std::size_t index) const;
+  std::string wrong_with(std::size_t index) const;
   void note_newest(std::size_t index);
   bool is_early(std::size_t index) const;
   std::int64_t samples_since(Clock::time_point since) const;
@@ -98,6 +102,7 @@ class MwaReceivers final : public VoltageStream {
   // Time of the stream's first sample, by the receivers' clock.
   std::optional<std::int64_t> origin_;
   Clock::time_point origin_at_ = {};  // when that sample had come
+  Clock::time_point received_at_ = {};
   bool behind_ = false;  // records wait in buffers, so they were sent earlier than they are read
   core::Instant start_;  // of the first sample
   // Samples delivered, and samples still to deliver.

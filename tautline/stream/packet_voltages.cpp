@@ -314,15 +314,23 @@ void PacketVoltages::finish() {
   capture_.finish();
 }
 
-// Once. Packets of the layout that wait for others to confirm the stream's position are no reason.
-void PacketVoltages::note_refused() {
+// Packets of the layout that wait for others to confirm the stream's position are no reason.
+std::vector<std::string> PacketVoltages::problems() const {
   const CaptureCounters c = captured();
+  if (c.accepted > 0) return {};
   const std::uint64_t refused = c.foreign + c.malformed;
   const bool nothing = refused > 0 && refused >= network().packets;
-  if (!nothing && c.early == 0) return;
-  noted_none_ = true;
-  note(fmt::format("{} of {} yet: {}", nothing ? "nothing" : "no stream",
-                   config_.capture.layout.name, what_came()));
+  if (!nothing && c.early == 0) return {};
+  return {fmt::format("{} of {} yet: {}", nothing ? "nothing" : "no stream",
+                      config_.capture.layout.name, what_came())};
+}
+
+// Once.
+void PacketVoltages::note_refused() {
+  for (const std::string& problem : problems()) {
+    noted_none_ = true;
+    note(problem);
+  }
 }
 
 // The packets that came, for users whose packets are all refused.

@@ -62,6 +62,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   formats::Damage damage() const override;
   bool live() const override { return true; }
   std::map<std::string, std::uint64_t> counters() const override;
+  /// That packets come, and none is accepted.
+  std::vector<std::string> problems() const override;
 
   /// Of the block that was read last: what came, [channel][input]; of no rows: everything. And the count of its
   /// segment's first sample, without wraps.

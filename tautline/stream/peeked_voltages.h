@@ -1,12 +1,16 @@
 // A stream, live or simulated, whose first blocks can be read before the run reads them.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "tautline/engine/node.h"
 #include "tautline/stream/voltage_stream.h"
 
 namespace tautline::stream {
@@ -37,11 +41,18 @@ class PeekedVoltages final : public VoltageStream {
   std::map<std::string, std::uint64_t> counters() const override {
     return reading_ ? stream_->counters() : std::map<std::string, std::uint64_t>{};
   }
+  std::vector<std::string> problems() const override {
+    return reading_ ? stream_->problems() : std::vector<std::string>{};
+  }
 
   /// The next block, which read() delivers again: all are kept until then. 0 at the end, after a stop and where start()
   /// failed. Waits for start().
   std::size_t peek(std::size_t samples, core::RawBlock& block, SegmentPlace& segment,
                    const std::stop_token& stop);
+  /// No peek follows for now.
+  void end_peeking();
+  /// What the peeks have got so far, at most a tenth of a second ago while they wait; none before the first. Any thread.
+  std::optional<engine::FirstData> peeked() const;
   /// Ends peeking, for a caller that reads the other stream itself. False: read() has blocks to deliver first.
   bool hand_over();
 
@@ -51,11 +62,19 @@ class PeekedVoltages final : public VoltageStream {
     SegmentPlace segment;
   };
 
+  using Clock = std::chrono::steady_clock;
+  void publish();
+
   std::unique_ptr<VoltageStream> stream_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable_any started_now_;
-  bool started_ = false;
-  bool reading_ = false;  // of the reading thread
+  bool started_ = false, peeking_ = false;
+  std::optional<engine::FirstData> peeked_;
+  Clock::time_point peeking_since_ = {};
+  // Of the peeking thread, and of the reading thread after it.
+  bool reading_ = false;
+  Clock::time_point published_at_ = {};
+  std::uint64_t peeked_samples_ = 0;
   std::deque<Kept> kept_;
 };
 

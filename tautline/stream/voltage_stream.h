@@ -57,6 +57,8 @@ class VoltageStream {
   virtual bool live() const { return false; }
   /// Counts of live streams, beside the damage.
   virtual std::map<std::string, std::uint64_t> counters() const { return {}; }
+  /// Of live streams: what is wrong now, as a sender that is silent.
+  virtual std::vector<std::string> problems() const { return {}; }
 };
 
 }  // namespace tautline::stream

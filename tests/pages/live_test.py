@@ -388,8 +388,11 @@ def watch_packets(watch, command, folder):
     chromium = watch.chromium
     with Command(command, folder, "127.0.0.1:0") as run:
         url = run.url
+        chromium.open(url)
+        watch.says("packets: nothing received yet, for", "a source that nobody has sent to")
+        watch.until("[...document.querySelectorAll('.tile.bad')].some((tile) => /Sources\\s*not receiving/.test(tile.innerText))",
+                    "the tile of that source")
         with Boards(run.port) as boards:
-            chromium.open(url)
             watch.until(RECEIVING, "packets are received")
             show_losses(watch, boards, "lost packets")
             compare_top(watch, command, url)

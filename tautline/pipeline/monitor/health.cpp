@@ -68,6 +68,13 @@ nlohmann::ordered_json process() {
           {"threads", entries_of("/proc/self/task")}};
 }
 
+// Of a source that counts what comes: bytes, or the packets that it could use.
+bool has_received(const engine::Counters& counters) {
+  for (const char* name : {"accepted", "received_bytes", "samples"})
+    if (const auto found = counters.find(name); found != counters.end()) return found->second > 0;
+  return false;
+}
+
 std::string policy_name(engine::Policy policy) {
   switch (policy) {
     case engine::Policy::wait:
@@ -161,7 +168,7 @@ nlohmann::ordered_json Health::update(const Snapshot& run, double now_s) {
   status["files"] = files(now_s);
   status["losses"] = lost_;
   status["process"] = process();
-  if (!run.running) problems_.clear();
+  if (!run.running && status["state"] != "starting") problems_.clear();
   if (!run.error.empty()) problems_.insert(problems_.begin(), "failed: " + run.error);
   status["problems"] = problems_;
   return status;
@@ -220,20 +227,24 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
   return json;
 }
 
-// Of a source, whose numbers have not changed for `moved_s`.
+// Of a source, whose numbers have not changed for `moved_s`. Before the run begins, one whose first data are read.
 void Health::add_receiving(const NodeSnapshot& node, const Snapshot& run, double moved_s,
                            Json& json) {
-  // That a block count stands at 0 is no sign of life.
-  const bool seen = node.profile.blocks > 0;
+  // That counts stand at 0 is no sign of life.
+  const bool seen = node.profile.blocks > 0 || has_received(node.counters);
   const bool moves = seen && moved_s < config_.patience_s;
-  const bool runs = run.running && node.activity != Activity::finished;
+  const bool runs = run.running ? node.activity != Activity::finished
+                                : node.activity == Activity::waiting_for_input;
+  const double reading_s = run.running ? run.run_s : node.activity_s;
   json["receiving"] = runs && moves;
-  if (!runs || moves || run.run_s < config_.patience_s ||
-      node.activity == Activity::waiting_for_room)
-    return;
+  if (!runs || reading_s < config_.patience_s) return;
   const std::string& name = node.profile.node;
-  complain(seen ? fmt::format("{}: nothing received for {:.1f} s", name, moved_s)
-                : fmt::format("{}: nothing received yet, for {:.1f} s", name, run.run_s));
+  for (const std::string& problem : node.problems) complain(name + ": " + problem);
+  if (moves || node.activity == Activity::waiting_for_room) return;
+  if (!seen)
+    complain(fmt::format("{}: nothing received yet, for {:.1f} s", name, reading_s));
+  else if (node.problems.empty())  // else it waits for others than those that are silent
+    complain(fmt::format("{}: nothing received for {:.1f} s", name, moved_s));
 }
 
 void Health::add_stalled(const NodeSnapshot& node, const Snapshot& run, Json& json) {

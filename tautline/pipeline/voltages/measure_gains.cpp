@@ -177,8 +177,10 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
     return live.peek(samples, block, segment, stop);
   };
   auto first = std::make_unique<FirstVoltages>(live, *sink, true, read);
-  return measure(std::move(first), std::move(sink), samples, keep_constant,
-                 kept * live.block_bytes(samples), memory_bytes, stop);
+  std::vector<float> gains = measure(std::move(first), std::move(sink), samples, keep_constant,
+                                     kept * live.block_bytes(samples), memory_bytes, stop);
+  live.end_peeking();
+  return gains;
 }
 
 SharedGains make_gains(const CorrelateConfig& config, const core::VoltageDescription& description,

@@ -75,6 +75,10 @@ class VoltageSourceNode final : public engine::Node {
   bool live() const override { return stream_->live(); }
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
+  std::vector<std::string> problems() const override { return stream_->problems(); }
+  std::optional<engine::FirstData> first_data() const override {
+    return live_ ? live_->peeked() : std::nullopt;
+  }
   std::uint64_t samples() const { return packets_ != nullptr ? packets_->samples() : samples_; }
   /// None where constant stretches are kept; of packets, the channels alone.
   stream::EmptyVoltages empty() const;

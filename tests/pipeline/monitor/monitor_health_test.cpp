@@ -84,6 +84,64 @@ TEST(MonitorHealth, ReceivesOnlyWhileBlocksOrCountersMove) {
   EXPECT_FALSE(status["nodes"][1].contains("receiving"));
 }
 
+// A run begins when its nodes have started, which may need the first data of a live source.
+TEST(MonitorHealth, ASourceIsWatchedFromWhenItIsRead) {
+  Health health(quiet());
+  engine::Snapshot run = snapshot(0, 0);
+  run.running = false;
+  for (engine::NodeSnapshot& one : run.nodes) one.activity = Activity::starting;
+  EXPECT_EQ(problems(health.update(run, 100)), "");  // as while kernels are compiled
+  EXPECT_EQ(problems(health.update(run, 130)), "");
+  engine::NodeSnapshot& source = run.nodes[0];
+  source.activity = Activity::waiting_for_input;
+  source.activity_s = 1.5;
+  source.counters = {{"received_bytes", 0}, {"samples", 0}};
+  nlohmann::ordered_json status = health.update(run, 131.5);
+  EXPECT_EQ(status["state"], "starting");
+  EXPECT_FALSE(status["nodes"][0]["receiving"]);
+  EXPECT_EQ(problems(status), "receivers: nothing received yet, for 1.5 s\n");
+  source.problems = {"receiver 4 of 4 is not connected yet, for 2.0 s"};
+  source.activity_s = 2;
+  source.counters["received_bytes"] = 340;
+  status = health.update(run, 132);
+  EXPECT_TRUE(status["nodes"][0]["receiving"]);
+  EXPECT_EQ(problems(status), "receivers: receiver 4 of 4 is not connected yet, for 2.0 s\n");
+  status = health.update(run, 134);  // the others wait for the fourth
+  EXPECT_FALSE(status["nodes"][0]["receiving"]);
+  EXPECT_EQ(problems(status), "receivers: receiver 4 of 4 is not connected yet, for 2.0 s\n");
+  source.problems.clear();
+  EXPECT_EQ(problems(health.update(run, 134.5)), "receivers: nothing received for 2.5 s\n");
+  source.activity = Activity::starting;  // its first data have been read
+  status = health.update(run, 135);
+  EXPECT_FALSE(status["nodes"][0]["receiving"]);
+  EXPECT_EQ(problems(status), "");
+}
+
+// Those of a node that is over are none.
+TEST(MonitorHealth, ANodesOwnProblemsAreTold) {
+  Health health(quiet());
+  engine::Snapshot run = snapshot(3, 3);
+  run.nodes[0].problems = {"receiver 3 of 4 is silent, for 1.2 s"};
+  EXPECT_EQ(problems(health.update(run, 10)), "receivers: receiver 3 of 4 is silent, for 1.2 s\n");
+  run.nodes[0].activity = Activity::finished;
+  EXPECT_EQ(problems(health.update(run, 11)), "");
+}
+
+// Packets that are all refused are no sign of a stream.
+TEST(MonitorHealth, PacketsOfOthersAreNotReceived) {
+  Health health(quiet());
+  engine::Snapshot run = snapshot(3, 0);
+  run.nodes[0].counters = {{"packets", 7}, {"received_bytes", 700}, {"accepted", 0}};
+  run.nodes[0].problems = {"nothing of boards yet: 7 packets, 7 of others"};
+  const nlohmann::ordered_json status = health.update(run, 10);
+  EXPECT_FALSE(status["nodes"][0]["receiving"]);
+  EXPECT_EQ(problems(status),
+            "receivers: nothing of boards yet: 7 packets, 7 of others\n"
+            "receivers: nothing received yet, for 3.0 s\n");
+  run.nodes[0].counters["accepted"] = 1;
+  EXPECT_TRUE(health.update(run, 10.1)["nodes"][0]["receiving"]);
+}
+
 TEST(MonitorHealth, ASinkThatStallsIsNamed) {
   Health health(quiet());
   engine::Snapshot run = snapshot(5, 7);
