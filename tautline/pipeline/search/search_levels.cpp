@@ -13,7 +13,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-constexpr std::size_t kMostLookedAt = 32;  // the best candidates
+constexpr std::size_t kMostLookedAt = 10;  // the best candidates: each costs a look at the data beside it
 
 // Undispersed candidates are named where the best ones are all so, three at least.
 constexpr std::size_t kBestNamed = 10, kLeastNamed = 3;
