@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -67,6 +68,12 @@ core::SampleView<Rank> view_of(const AnyArray& array, const std::string& field,
                         "copy the array");
     strides[a] = array.stride(a) / (pairs ? 2 : 1);
   }
+  const bool complex =
+      array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Complex);
+  const std::size_t number_bytes = array.dtype().bits / (complex ? 16 : 8);
+  if (array.size() > 0 && reinterpret_cast<std::uintptr_t>(array.data()) % number_bytes != 0)
+    throw core::Error(core::ErrorKind::config, field, "numbers that are not aligned",
+                      "an array whose numbers begin at multiples of their size", "copy the array");
   return {array.data(), type, extents, strides};
 }
 

@@ -38,8 +38,7 @@ void require_rows(const core::SampleView<Rank>& view, const std::string& field) 
   }
 }
 
-/// Throws Error(config) unless an array is one of exactly this type and shape, of dense rows, whose numbers are
-/// aligned.
+/// Throws Error(config) unless an array is one of exactly this type and shape, of dense rows.
 template <std::size_t Rank>
 void require_room(const core::MutableSampleView<Rank>& out,
                   const core::MutableSampleView<Rank>& wanted, const std::string& field) {
@@ -52,10 +51,6 @@ void require_room(const core::MutableSampleView<Rank>& out,
   if (out.type() != wanted.type() || out.extents() != wanted.extents())
     throw core::Error(core::ErrorKind::config, field, text(out), text(wanted));
   require_rows<Rank>(out, field);
-  const auto address = reinterpret_cast<std::uintptr_t>(out.data());
-  if (core::bytes_of(out.type()) >= sizeof(float) && address % sizeof(float) != 0)
-    throw core::Error(core::ErrorKind::config, field, "numbers that are not aligned",
-                      "an array whose numbers begin at multiples of their size");
 }
 
 /// Throws Error(config) where an array that is written has memory of one that is read.

@@ -59,8 +59,8 @@ def require_axes(x: Any, field: str, axes: tuple[int, ...], meaning: str) -> Non
 
 
 def native(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """In this machine's byte order."""
-    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+    """In this machine's byte order, and aligned."""
+    return x if x.dtype.isnative and x.flags.aligned else x.astype(x.dtype.newbyteorder("="))
 
 
 def dense_rows(x: npt.NDArray[Any], row_axis: int = -1) -> npt.NDArray[Any]:
@@ -68,7 +68,7 @@ def dense_rows(x: npt.NDArray[Any], row_axis: int = -1) -> npt.NDArray[Any]:
     x = native(x)
     size = x.itemsize
     element = size * (2 if row_axis == -2 else 1)
-    ok = x.flags.aligned
+    ok = True
     for axis in range(x.ndim - 1, -1, -1):
         if axis >= x.ndim + row_axis:
             ok = ok and (x.shape[axis] <= 1 or x.strides[axis] == size)
