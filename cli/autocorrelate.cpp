@@ -33,6 +33,7 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
                                           static_cast<double>(s.resumed_samples) * s.bin_s,
                                           static_cast<double>(s.samples) * s.bin_s)
                             : "";
+  const bool has_lag_0 = output.ends_with(".h5") || output.ends_with(".table.csv");
   print_summary(
       global, "tautline.autocorrelate",
       {{"output", output},
@@ -66,9 +67,8 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
                   "  counted: {} lost, {} dropped, {} bytes left over, {} empty, {} masked, {} "
                   "without counts\n",
                   output, core::counted(s.curves, "curve"), core::counted(s.lags, "lag"),
-                  output.ends_with(".h5") ? "" : " (CSVs leave out lag 0)",
-                  core::counted(s.sensors, "sensor"), s.bin_s,
-                  s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
+                  has_lag_0 ? "" : " (CSVs leave out lag 0)", core::counted(s.sensors, "sensor"),
+                  s.bin_s, s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
                   speed_line(s.stream_s, s.elapsed_s),
                   static_cast<double>(s.samples - s.resumed_samples) *
                       static_cast<double>(s.sensors) / s.elapsed_s,

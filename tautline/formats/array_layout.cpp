@@ -254,8 +254,8 @@ void require_antennas(const ArrayLayout& layout, std::size_t antennas, std::size
   throw Error(ErrorKind::config, "antennas of array " + layout.name,
               std::to_string(layout.antennas.size()),
               fmt::format("{}, of two polarisations each, as the data have", antennas),
-              "give the array of these data, or list what each of their inputs is: inputs = "
-              "[[number, \"x\"], ...]");
+              "give the array of these data, list what each of their inputs is: inputs = [[number, "
+              "\"x\"], ...], or, of VDIF, say what the threads are with `threads_are`");
 }
 
 void require_inputs(const ArrayLayout& layout, std::size_t inputs) {

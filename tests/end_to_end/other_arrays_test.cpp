@@ -24,7 +24,7 @@ TEST_F(Mistakes, ArraysAndDelaysOfOtherDataAreRefused) {
   write_file(scratch / "four.toml", array_text("four", {"a", "b", "c", "d"}, "feeds = [\"x\"]\n"));
   refused(words, kWrongUsage,
           "antennas of array four: 4, expected 2, of two polarisations each, as the data have; "
-          "give the array of these data, or list");
+          "give the array of these data, list");
   write_file(scratch / "here.toml", array_text("here", {"east", "west"}, ""));
   write_file(scratch / "there.toml", array_text("there", {"east", "west"}, ""));
   write_file(scratch / "other.toml", array_text("here", {"east", "south"}, ""));

@@ -191,10 +191,8 @@ std::size_t PhotonBinner::fill(std::span<Count> counts) {
                       " in bin " + std::to_string(pending_.bin),
                   "more than " + std::to_string(std::numeric_limits<Count>::max()),
                   "at most that, what the counts' type holds",
-                  sizeof(Count) < sizeof(std::uint32_t)
-                      ? fmt::format("choose a shorter `bin_s` or wider counts, `dtype` u{}",
-                                    16 * sizeof(Count))
-                      : "choose a shorter `bin_s`");
+                  sizeof(Count) == 1 ? "choose a shorter `bin_s` or wider counts, `dtype` u16"
+                                     : "choose a shorter `bin_s`");
     ++count;
     has_pending_ = false;
   }

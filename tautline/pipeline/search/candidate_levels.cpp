@@ -133,7 +133,8 @@ std::string changing_level_text(std::span<const core::Candidate> candidates, boo
   if (candidates.size() > kNamed) where += fmt::format(", and {} more", candidates.size() - kNamed);
   return fmt::format(
       "the level of most channels changes where candidates are, {}, and does not return: such a "
-      "change is no pulse, but makes candidates. {} takes it away; `start_s` and `duration_s` "
+      "change is no pulse, unless one is cut there, but makes candidates. {} takes it away; "
+      "`start_s` and `duration_s` "
       "choose other times",
       where, channels ? "`zero_dm`" : "A series that was made with `zero_dm`");
 }
