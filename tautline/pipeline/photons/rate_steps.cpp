@@ -172,11 +172,11 @@ double variance_of_cells(Rates rates) {
   return rates.size() < 2 ? 0 : squares / 2 / static_cast<double>(rates.size() - 1);
 }
 
-// Near cell `place`, between `before` and `after`, ranges of cells; none where the change takes longer, `errors` standard
-// errors aside.
+// Near cell `place`, between `before` and `after`, ranges of cells; none where the change takes longer, two standard errors
+// aside.
 std::optional<Found> change_at_once(Rates rates, std::size_t block, std::size_t place,
-                                    const Part& before, const Part& after, double errors) {
-  const std::size_t reach = std::max<std::size_t>(4, 2 * block);
+                                    const Part& before, const Part& after) {
+  const std::size_t reach = std::max<std::size_t>(8, 2 * block);  // ranks tell places that well
   const std::size_t at = cell_of_change(
       rates, {place - std::min(place, reach), std::min(rates.size(), place + reach + 1)});
   if (at < before.first + 1 || at + 1 >= after.end) return std::nullopt;
@@ -194,7 +194,7 @@ std::optional<Found> change_at_once(Rates rates, std::size_t block, std::size_t 
   const double from = mean_of(rates.subspan(at - cells, cells));
   const double to = mean_of(rates.subspan(at + 1, cells));
   const double error = std::sqrt(2 * variance / static_cast<double>(cells));
-  if (std::fabs(to - from) < kAtOnce * height - errors * error) return std::nullopt;
+  if (std::fabs(to - from) < kAtOnce * height - 2 * error) return std::nullopt;
   const double part = from == to ? 0 : std::clamp((rates[at] - to) / (from - to), 0.0, 1.0);
   return Found{at, static_cast<double>(at) + part};
 }
@@ -213,7 +213,7 @@ std::vector<Found> steps_between_levels(Rates rates) {
     };
     for (std::size_t r = 1; r < parts.size(); ++r)
       if (const auto found = change_at_once(rates, block, parts[r].first * block,
-                                            in_cells(parts[r - 1]), in_cells(parts[r]), 0))
+                                            in_cells(parts[r - 1]), in_cells(parts[r])))
         steps.push_back(*found);
     if (!steps.empty() && steps.size() + 1 == parts.size()) return steps;
   }
@@ -247,7 +247,6 @@ void add_cuts(Rates rates, std::size_t first, std::vector<std::size_t>& cuts) {
 
 // Beyond what the fluctuations of the whole trace explain.
 std::vector<Found> steps_in_fluctuations(Rates rates) {
-  constexpr double kErrors = 2;
   const std::size_t block = cells_with_counts(rates);
   std::vector<std::size_t> cuts;
   add_cuts(block_means(rates, block), 0, cuts);
@@ -255,8 +254,7 @@ std::vector<Found> steps_in_fluctuations(Rates rates) {
   const std::vector<Part> parts = parts_between(cuts, rates.size());
   std::vector<Found> steps;
   for (std::size_t r = 1; r < parts.size(); ++r)
-    if (const auto found =
-            change_at_once(rates, block, parts[r].first, parts[r - 1], parts[r], kErrors))
+    if (const auto found = change_at_once(rates, block, parts[r].first, parts[r - 1], parts[r]))
       steps.push_back(*found);
   return steps;
 }

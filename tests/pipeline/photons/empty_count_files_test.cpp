@@ -218,6 +218,7 @@ TEST_F(EmptyCountFiles, ASensorThatStopsIsNamed) {
 
 // A detector that stopped for whole segments: its errors are those of the others.
 TEST_F(EmptyCountFiles, ErrorsComeFromSegmentsWithCounts) {
+  bin_s = 4e-6;  // darkness of up to 0.24 s
   auto random = tests::generator();
   constexpr std::size_t kSegments = 10, kSegment = 10'000;
   for (std::size_t dark = 1; dark <= 6; ++dark) {
