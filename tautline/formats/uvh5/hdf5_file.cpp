@@ -47,6 +47,22 @@ Handle create_properties() {
   return creation;
 }
 
+// HDF5 counts the bytes that a part of a chunked dataset's index takes in the file and lets all parts together grow to
+// 32 MiB of these; in memory a part takes six times as many. A run that writes for hours would grow by that much. Chunks
+// are written in order, so that the last parts are enough.
+void limit_index(hid_t access) {
+  constexpr std::size_t kIndexBytes = std::size_t{256} << 10;
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  H5Pget_mdc_config(access, &cache);
+  cache.set_initial_size = true;
+  cache.initial_size = cache.min_size = cache.max_size = kIndexBytes;
+  cache.incr_mode = H5C_incr__off;
+  cache.flash_incr_mode = H5C_flash_incr__off;
+  cache.decr_mode = H5C_decr__off;
+  H5Pset_mdc_config(access, &cache);
+}
+
 }  // namespace
 
 QuietErrors::QuietErrors() {
@@ -92,6 +108,7 @@ File::File(const std::string& name, const std::string& path)
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   if (driver_.get() < 0 || use_driver(access.get(), driver_.get(), state_.get()) < 0)
     fail("setting up HDF5");
+  limit_index(access.get());
   file_ = Handle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   check(file_.get(), "creating");
 }

@@ -5,13 +5,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <numbers>
+#include <numeric>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/uvh5/hdf5_file.h"
 #include "tests/formats/unfinished_visibilities.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -406,6 +409,33 @@ TEST(Uvh5, KeepsTheHostsErrorHandler) {
   H5Eget_auto2(H5E_DEFAULT, &found, &data);
   EXPECT_EQ(found, mine);
   EXPECT_EQ(data, &token);
+}
+
+// The parts of the index that HDF5 keeps in memory do not grow with the number of chunks.
+TEST(Uvh5, IndexInMemoryIsBounded) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "many_chunks.h5";
+  hdf5::File file(path, path);
+  hdf5::Growing rows(file, file.root(), "rows", hdf5::native(H5T_NATIVE_INT64), {}, 1);
+  const auto parts_after = [&](hsize_t chunks) {
+    while (rows.rows() < chunks) {
+      const std::array<hsize_t, 1> place{rows.rows()};
+      rows.extend(1);
+      const auto value = static_cast<std::int64_t>(place[0]);
+      file.write_at(rows.reserve_chunk(place), sizeof value, &value);
+    }
+    int parts = 0;
+    EXPECT_GE(H5Fget_mdc_size(file.root(), nullptr, nullptr, nullptr, &parts), 0);
+    return parts;
+  };
+  const int early = parts_after(15'000), late = parts_after(45'000);
+  EXPECT_GT(early, 0);
+  EXPECT_LE(late, early + early / 4);
+  file.close();
+
+  std::vector<std::int64_t> expected(45'000);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(Reader(path).values<std::int64_t>("rows", H5T_NATIVE_INT64), expected);
 }
 
 }  // namespace
