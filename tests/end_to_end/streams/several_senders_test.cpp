@@ -138,6 +138,21 @@ TEST_F(SeveralSenders, HaveAddressesOfTheirOwn) {
   expect_the_files(run_and_send(send_options("meerkat-f", 2), 2));
 }
 
+// One that cannot go on ends those that would wait for the times of their packets for hours.
+TEST_F(SeveralSenders, EndWithTheOneThatFails) {
+  write_voltages({"", core::kCi8, 16, 5, 32 * 2000, 40'000});
+  std::string narrow = kSubArrays;
+  const std::string antenna = "antenna = { offset_bits = 64, bits = 16 }";
+  narrow.replace(narrow.find(antenna), antenna.size(), "antenna = { offset_bits = 64, bits = 2 }");
+  write_file(scratch / "narrow.toml", narrow);
+  const CommandResult result =
+      run_command({"send", files[0], "--to", "udp://127.0.0.1:9", "--layout",
+                   scratch / "narrow.toml", "--senders", "5", "--rate", "1e-6"},
+                  scratch / "send");
+  EXPECT_EQ(result.status, kWrongUsage) << result.err;
+  EXPECT_NE(result.err.find("antenna: 4, expected"), std::string::npos) << result.err;
+}
+
 TEST_F(SeveralSenders, ThatCannotBeAreRefused) {
   write_voltages(kFEngines);
   const auto refused = [&](std::vector<std::string> words, const std::string& text) {
