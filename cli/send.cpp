@@ -83,8 +83,8 @@ void add_send(CLI::App& app, const Global& global, Action& action) {
             "files");
   add_required_field(*command, *config, "to");
   add_fields(*command, *config,
-             {"layout", "rate", "record_rate_hz", "impair", "connect_s", "repeat", "first_count",
-              "interface", "start_s", "duration_s"});
+             {"layout", "rate", "record_rate_hz", "impair", "connect_s", "repeat", "senders",
+              "sender", "first_count", "interface", "start_s", "duration_s"});
   add_fields(*command, *config, {"bin_s", "raw.dtype", "raw.sensors", "raw.header_bytes"},
              "Counts");
   add_reader_options(*command, *config, "reader.");

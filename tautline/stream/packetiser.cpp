@@ -82,7 +82,7 @@ void check_samples(const PacketLayout& layout, const core::SampleFormat& format)
 }  // namespace
 
 Packetiser::Packetiser(const PacketLayout& layout, const core::VoltageDescription& description,
-                       std::uint64_t first_count, Send send)
+                       std::uint64_t first_count, Send send, const SenderShare& share)
     : layout_(layout),
       description_(description),
       placement_(placement_of(layout, description)),
@@ -94,15 +94,36 @@ Packetiser::Packetiser(const PacketLayout& layout, const core::VoltageDescriptio
       valid_(description.inputs(), layout.samples()),
       payload_(layout.part_bytes()) {
   check_samples(layout_, description_.format);
+  take_share(share);
   if (copies_)
     copied_.resize(placement_.block_bytes());
   else
     frame_.resize(layout.samples() * description.channels * description.inputs() * parts_);
 }
 
+// All parts of a payload are one sender's.
+void Packetiser::take_share(const SenderShare& share) {
+  const std::uint64_t payloads = placement_.flows() / layout_.parts;
+  if (share.senders < 1 || share.senders > payloads)
+    throw core::Error(
+        core::ErrorKind::config, "senders", fmt::format("{}", share.senders),
+        payloads == 1 ? "1" : fmt::format("1 to {}", payloads),
+        fmt::format("packets of {} divide these samples so at each time, by their antenna, channel "
+                    "and polarisation",
+                    layout_.name));
+  if (share.sender >= share.senders)
+    throw core::Error(core::ErrorKind::config, "sender", fmt::format("{}", share.sender),
+                      fmt::format("below {}", share.senders), "senders count from 0");
+  first_flow_ = share.sender * payloads / share.senders * layout_.parts;
+  end_flow_ = (share.sender + 1) * payloads / share.senders * layout_.parts;
+  const Box &first = placement_.box(first_flow_), &last = placement_.box(end_flow_ - 1);
+  first_antenna_ = first.begin(AxisName::antenna);
+  end_antenna_ = last.begin(AxisName::antenna) + last.size(AxisName::antenna);
+}
+
 double Packetiser::packets_per_s() const {
   return description_.rate_hz.value() / static_cast<double>(layout_.samples()) *
-         static_cast<double>(placement_.flows());
+         static_cast<double>(end_flow_ - first_flow_);
 }
 
 std::uint64_t Packetiser::sources() const {
@@ -154,20 +175,22 @@ void Packetiser::finish() {
   filled_ = 0;
 }
 
-// Copies one time of a block to one of the frame.
+// Copies one time of a block, of the share's antennas, to one of the frame.
 void Packetiser::decode(const core::RawBlock& block, std::size_t sample, std::size_t place) {
   const core::RawLayout& raw = block.layout;
   const auto bits = static_cast<std::size_t>(raw.format.bits);
-  int* out = frame_.data() + place * description_.channels * description_.inputs() * parts_;
   const std::size_t time = raw.offset_bits + sample * raw.time_stride_bits;
-  for (std::size_t c = 0; c < raw.channels; ++c)
-    for (std::size_t a = 0; a < raw.antennas; ++a)
+  for (std::size_t c = 0; c < raw.channels; ++c) {
+    int* out = frame_.data() + ((place * raw.channels + c) * raw.antennas + first_antenna_) *
+                                   raw.polarisations * parts_;
+    for (std::size_t a = first_antenna_; a < end_antenna_; ++a)
       for (std::size_t p = 0; p < raw.polarisations; ++p) {
         const std::size_t at = time + c * raw.channel_stride_bits + a * raw.antenna_stride_bits +
                                p * raw.polarisation_stride_bits;
         for (std::size_t k = 0; k < parts_; ++k)
           *out++ = core::decode_integer(block.bytes.data(), at + k * bits, raw.format);
       }
+  }
 }
 
 // The same where bytes need no change.
@@ -181,7 +204,7 @@ void Packetiser::copy(const core::RawBlock& block, std::size_t sample, std::size
   const std::byte* const source =
       block.bytes.data() + (from.offset_bits + sample * from.time_stride_bits) / 8;
   std::byte* const target = copied_.data() + place * to.time_stride_bits / 8;
-  for (std::size_t a = 0; a < from.antennas; ++a)
+  for (std::size_t a = first_antenna_; a < end_antenna_; ++a)
     for (std::size_t p = 0; p < runs; ++p) {
       const std::byte* in =
           source + (a * from.antenna_stride_bits + p * from.polarisation_stride_bits) / 8;
@@ -235,7 +258,7 @@ void Packetiser::fill_payload(std::size_t flow) {
 }
 
 void Packetiser::send_payloads(std::uint64_t number) {
-  for (std::size_t flow = 0; flow < placement_.flows(); ++flow) {
+  for (std::size_t flow = first_flow_; flow < end_flow_; ++flow) {
     const Box& box = placement_.box(flow);
     const bool valid = is_valid(box);
     if (!valid && !can_flag_) {

@@ -22,14 +22,21 @@ struct PacketiserCounters {
   std::uint64_t trailing_samples = 0;  ///< times at the end, and around gaps, that fill no payload
 };
 
+/// Which of several senders of one array: each sends as many of the packets of a time, or one more or less, in the order
+/// of antennas, channels and polarisations.
+struct SenderShare {
+  std::uint64_t sender = 0, senders = 1;
+};
+
 class Packetiser {
  public:
   using Send = std::function<void(std::span<const std::byte> packet, std::uint64_t source)>;
 
   /// `first_count` is that of the description's first sample. Throws Error(config) for samples or inputs that the
-  /// layout cannot carry.
+  /// layout cannot carry, and for more senders than packets that differ in antenna, channel or polarisation.
   Packetiser(const formats::packets::PacketLayout& layout,
-             const core::VoltageDescription& description, std::uint64_t first_count, Send send);
+             const core::VoltageDescription& description, std::uint64_t first_count, Send send,
+             const SenderShare& share = {});
 
   /// Takes blocks in order of time; the counter follows `first_sample`. Times that do not fill a payload wait for the
   /// next block, and are dropped on both sides of a gap.
@@ -38,12 +45,13 @@ class Packetiser {
   void finish();
 
   const PacketiserCounters& counters() const { return counters_; }
-  /// Packets a second, of all sources together, at the description's rate.
+  /// Packets a second of the share, of all its sources together, at the description's rate.
   double packets_per_s() const;
-  /// Number of values of `source`: 1 where the layout does not use it.
+  /// Number of values of `source`, whatever the share: 1 where the layout does not use it.
   std::uint64_t sources() const;
 
  private:
+  void take_share(const SenderShare& share);
   void decode(const core::RawBlock& block, std::size_t sample, std::size_t place);
   void copy(const core::RawBlock& block, std::size_t sample, std::size_t place);
   void fill_payload(std::size_t flow);
@@ -54,6 +62,8 @@ class Packetiser {
   formats::packets::PacketLayout layout_;
   core::VoltageDescription description_;
   formats::packets::Placement placement_;
+  std::size_t first_flow_ = 0, end_flow_ = 0;        // of the share
+  std::size_t first_antenna_ = 0, end_antenna_ = 0;  // of which it has packets
   std::uint64_t first_count_;
   Send send_;
   bool can_flag_;

@@ -183,8 +183,9 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
       core::Fields<C>()
           .add({.name = "to",
                 .help = "who is sent to: tcp://HOST:PORT for records as MWA receivers send them, "
-                        "udp://HOST:PORT for packets; several where packets of each antenna have "
-                        "an address of their own; - (standard output) or a named pipe for the "
+                        "udp://HOST:PORT for packets; several where packets of each antenna, or "
+                        "each of `senders`, have an address of their own; - (standard output) or a "
+                        "named pipe for the "
                         "file's bytes at the rate at which they were recorded"},
                &C::to)
           .add({.name = "layout",
@@ -210,6 +211,13 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                 .help = "how often the files are sent, one stream without a gap, for long tests; "
                         "files of records hold whole periods of the counter"},
                &C::repeat, core::between(1, 1'000'000))
+          .add({.name = "senders",
+                .help = "of packets: how many senders the array has, each with a port of its own, "
+                        "which share the antennas, or the channels of an antenna"},
+               &C::senders, core::between(1, 1024))
+          .add({.name = "sender",
+                .help = "of packets: be this one of `senders` alone, from 0; none: all of them"},
+               &C::sender)
           .add(
               {.name = "first_count",
                .help = "count of the first packet; none: that of the files' start where the layout "
@@ -262,7 +270,16 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
   if (config.to.empty())
     throw core::Error(core::ErrorKind::config, "to", "none",
                       "udp://HOST:PORT, tcp://HOST:PORT, - or a named pipe");
+  const auto require_one_sender = [&](const char* advice) {
+    if (config.senders > 1)
+      throw core::Error(core::ErrorKind::config, "senders", std::to_string(config.senders), "1",
+                        advice);
+    if (config.sender)
+      throw core::Error(core::ErrorKind::config, "sender", std::to_string(*config.sender), "none",
+                        advice);
+  };
   if (std::any_of(config.to.begin(), config.to.end(), is_pipe)) {
+    require_one_sender("one writes to a pipe; packets go to udp://HOST:PORT");
     if (config.to.size() > 1)
       throw core::Error(core::ErrorKind::config, "to", std::to_string(config.to.size()),
                         "one pipe");
@@ -281,6 +298,7 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
                                     fmt::join(formats::packets::preset_names(), ", ")));
     return send_packets(config, to, progress, stop);
   }
+  require_one_sender("over TCP each receiver is a connection");
   return send_over_tcp(config, to, progress, stop);
 }
 

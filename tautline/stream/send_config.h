@@ -28,6 +28,10 @@ struct SendConfig {
   double connect_s = 10;       ///< how long to wait for a TCP listener
   std::uint64_t repeat = 1;    ///< how often the files are sent, as one stream
   // Of packets:
+  /// Each sends its share from a port of its own, with faults of its own.
+  std::uint64_t senders = 1;
+  /// This process is this one of them, from 0; none: all.
+  std::optional<std::uint64_t> sender;
   /// None: as the layout counts from the files' start, or 0.
   std::optional<std::uint64_t> first_count;
   std::string interface;

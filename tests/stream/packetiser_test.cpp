@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/sample_decode.h"
 #include "tests/stream/capture_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace {
@@ -116,6 +117,54 @@ TEST(Packetiser, SendsWhatACaptureReceives) {
                            : 0;
     }
     EXPECT_EQ(wrong, 0u) << name;
+  }
+}
+
+// The packets of several senders together are those of one, and none has many more than another.
+TEST(Packetiser, SharesOfSendersAreThePacketsOfOne) {
+  auto random = generator();
+  for (const std::string_view name : formats::packets::preset_names()) {
+    const PacketLayout layout = formats::packets::read_layout(std::string(name));
+    core::VoltageDescription d = description_for(layout);
+    if (layout.field(Meaning::antenna) != nullptr) d.antennas += layout.extent(AxisName::antenna);
+    const auto block = make_block(d, 0, 2 * layout.samples(), layout.sample.bits, random);
+    using Sent = std::vector<std::pair<std::uint64_t, std::vector<std::byte>>>;
+    const auto send = [&](const stream::SenderShare& share, Sent& sent) {
+      stream::Packetiser packetiser(
+          layout, d, 10 * layout.step,
+          [&](auto packet, std::uint64_t source) {
+            sent.push_back({source, {packet.begin(), packet.end()}});
+          },
+          share);
+      packetiser.take(block);
+      return packetiser.packets_per_s();
+    };
+    Sent all;
+    const double rate = send({}, all);
+    std::sort(all.begin(), all.end());
+    const std::size_t payloads = all.size() / layout.parts / 2;  // of a time
+    for (const std::uint64_t senders : {std::uint64_t{1}, 1 + random() % payloads, payloads}) {
+      Sent together;
+      double rates = 0;
+      for (std::uint64_t k = 0; k < senders; ++k) {
+        Sent share;
+        rates += send({k, senders}, share);
+        EXPECT_GE(share.size() / layout.parts / 2, payloads / senders) << name << senders;
+        EXPECT_LE(share.size() / layout.parts / 2, (payloads - 1) / senders + 1) << name << senders;
+        together.insert(together.end(), share.begin(), share.end());
+      }
+      std::sort(together.begin(), together.end());
+      EXPECT_TRUE(together == all) << name << " by " << senders;
+      EXPECT_NEAR(rates, rate, rate * 1e-12) << name;
+    }
+    Sent none;
+    for (const stream::SenderShare& share :
+         {stream::SenderShare{0, 0}, {0, payloads + 1}, {payloads, payloads}}) {
+      const core::Error error = error_of([&] { send(share, none); });
+      EXPECT_EQ(error.kind(), core::ErrorKind::config);
+      EXPECT_EQ(error.field(), share.sender < payloads ? "senders" : "sender") << name;
+    }
+    EXPECT_TRUE(none.empty());
   }
 }
 

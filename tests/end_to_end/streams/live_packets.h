@@ -79,14 +79,18 @@ class LivePackets : public LiveRun {
     start_pipeline(pipeline, sets, {"--overwrite"});
     return listens_at(addresses);
   }
-  nlohmann::json send(const std::vector<std::string>& to, const std::vector<std::string>& more) {
+  std::vector<std::string> words_to_send(const std::vector<std::string>& to,
+                                         const std::vector<std::string>& more) const {
     std::vector<std::string> words{"--json", "send"};
     words.insert(words.end(), files.begin(), files.end());
     words.insert(words.end(), send_words.begin(), send_words.end());
     words.insert(words.end(), more.begin(), more.end());
     words.emplace_back("--to");
     words.insert(words.end(), to.begin(), to.end());
-    const CommandResult result = run_command(words, scratch / "send");
+    return words;
+  }
+  nlohmann::json send(const std::vector<std::string>& to, const std::vector<std::string>& more) {
+    const CommandResult result = run_command(words_to_send(to, more), scratch / "send");
     EXPECT_EQ(result.status, kDone) << result.err;
     return nlohmann::json::parse(result.out.empty() ? "{}" : result.out);
   }
@@ -119,14 +123,20 @@ class LivePackets : public LiveRun {
     FileVisibilities live;
     int status = -1;
   };
-  // Until this machine has lost none.
   Outcome run_and_send(const std::vector<std::string>& more, std::size_t addresses = 1,
                        const std::vector<std::string>& sets = {}) {
+    return run_and([&](const std::vector<std::string>& to) { return send(to, more); }, addresses,
+                   sets);
+  }
+  // Until this machine has lost none. send_all(addresses) returns the summary of what was sent.
+  template <class SendAll>
+  Outcome run_and(const SendAll& send_all, std::size_t addresses = 1,
+                  const std::vector<std::string>& sets = {}) {
     Outcome outcome;
     for (int tries = 0; tries < kPacketTries; ++tries) {
       const auto to = start_run(addresses, sets);
       if (to.size() != addresses) return outcome;
-      outcome.sent = send(to, more);
+      outcome.sent = send_all(to);
       const CommandResult result = end_run();
       EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
       if (result.status != kDone && result.status != kDamaged) return outcome;
