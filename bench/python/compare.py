@@ -144,8 +144,8 @@ def row_stages(options, folder):
 
 
 def call_runs(options):
-    """The same of functions that take whole arrays: each makes a plan, which `bench` does not, and writes to `out`, as `bench`
-    writes to the same memory again and again, or to a new array, which the system clears.
+    """The same of functions that take whole arrays: each makes a plan (`tl.dedisperse` in its first call), which `bench` does
+    not, and writes to `out`, as `bench` writes to the same memory again and again, or to a new array, which the system clears.
     """
     import tautline as tl
 

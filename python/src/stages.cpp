@@ -1,5 +1,6 @@
 // One stage on whole arrays.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -78,15 +79,65 @@ struct OpenStage {
   decltype(plan->make_state(*queue)) state;
 };
 
+std::atomic<std::size_t> plans_made = 0;  // by calls on arrays; for tests
+
 template <class Config>
 OpenStage<Config> open_stage(const Config& config, const std::string& name) {
   const Unlocked unlocked;
   OpenStage<Config> on;
   on.device = open_device(name);
   on.plan = make_plan(config, on.device);
+  ++plans_made;
   on.queue = on.device->make_queue();
   on.state = on.plan->make_state(*on.queue);
   return on;
+}
+
+/// What a call on the host leaves for the next one of the same problem: its plan, and its state, reset. No queue: a
+/// forked process lacks its threads.
+template <class Config>
+struct KeptStage {
+  std::string device;
+  std::size_t workers;
+  decltype(OpenStage<Config>::plan) plan;
+  decltype(OpenStage<Config>::state) state;
+};
+
+/// Used with the interpreter's lock. Never destroyed: threads may compute when the process ends.
+template <class Config>
+std::optional<KeptStage<Config>>& kept_stage() {
+  static auto* const kept = new std::optional<KeptStage<Config>>;
+  return *kept;
+}
+
+/// open_stage(), with what the call before kept where it fits. No other call has that meanwhile.
+template <class Config>
+OpenStage<Config> reopen_stage(const Config& config, const std::string& name) {
+  auto kept = std::exchange(kept_stage<Config>(), std::nullopt);
+  if (kept && kept->plan->config() == config) {
+    const Unlocked unlocked;
+    OpenStage<Config> on;
+    on.device = open_device(name);
+    on.queue = on.device->make_queue();
+    if (kept->device == on.device->name() && kept->workers == on.queue->workers()) {
+      on.plan = std::move(kept->plan);
+      on.state = std::move(kept->state);
+      return on;
+    }
+  }
+  kept.reset();  // before there is a second state
+  return open_stage(config, name);
+}
+
+/// Of a call that has ended well, for reopen_stage().
+template <class Config>
+void keep_stage(OpenStage<Config> on) {
+  // 1,024 channels of bytes take 36 MB in pieces of 16,384 times.
+  constexpr std::size_t kMostBytes = 128 << 20;
+  if (on.device->compiles() || on.plan->bytes().host_bytes > kMostBytes) return;
+  on.state->reset();
+  kept_stage<Config>() = {on.device->name(), on.queue->workers(), std::move(on.plan),
+                          std::move(on.state)};
 }
 
 /// A new array, or the caller's.
@@ -205,7 +256,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
                 std::to_string(view.extent(spectra ? 1 : 0)) + " channels",
                 std::to_string(wanted) + ", as many as frequencies");
   config.max_samples = std::clamp<std::size_t>(count, 1, config.max_samples);
-  const auto on = open_stage(config, device);
+  auto on = reopen_stage(config, device);
   const std::size_t all = count / downsample;
   const std::size_t times = all > on.plan->max_delay() ? all - on.plan->max_delay() : 0;
   const core::MutableSampleView<2> series{
@@ -227,6 +278,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
               sum.samples += result.samples;
               sum.not_finite += result.not_finite;
             });
+  keep_stage(std::move(on));
   return nb::make_tuple(made.array, pipeline::not_finite_text({}, sum.not_finite));
 }
 
@@ -287,6 +339,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
 }  // namespace
 
 void bind_stages(nb::module_& module) {
+  module.def("plans_made", [] { return plans_made.load(); });
   module.def("channelize", channelize, nb::arg("samples"), nb::arg("pairs"), nb::arg("channels"),
              nb::arg("taps"), nb::arg("window"), nb::arg("cutoff"), nb::arg("coefficients"),
              nb::arg("oversample"), nb::arg("lower_sideband"), nb::arg("output"),

@@ -61,6 +61,8 @@ struct Config {
   /// bytes) lets 16-bit sums take more channels.
   std::uint32_t max_value = 0;
   std::uint32_t zero_level = 0;  ///< of an integer sample, what stands for 0: taken off the sums
+
+  friend bool operator==(const Config&, const Config&) = default;
 };
 const core::Fields<Config>& fields(const Config&);
 

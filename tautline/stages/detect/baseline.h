@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "tautline/stages/detect/cpu/kernels.h"
@@ -40,13 +41,24 @@ Line line_of(double mean, double rise, T base, std::size_t segment) {
   return {static_cast<float>(offset), static_cast<float>(slope), 0};
 }
 
+/// As a vector of as many values: a state's bytes do not say where its memory is.
+template <class Archive, class Value>
+void exchange_values(Archive& archive, std::span<Value> values) {
+  std::uint64_t count = values.size();
+  archive(count);
+  if constexpr (requires { archive.refuse(); })
+    if (count != values.size()) archive.refuse();
+  archive(std::as_writable_bytes(values));
+}
+
 /// Subtracts the running mean: samples in, baselined samples out, in order, up to half a window
 /// later. Missing samples become NaN.
 template <class T>
 class BaselineFilter {
  public:
-  explicit BaselineFilter(std::size_t segment)
-      : segment_(segment), ring_(kRingSegments * segment) {}
+  /// `memory`: of bytes(segment), the caller's.
+  BaselineFilter(std::size_t segment, T* memory)
+      : segment_(segment), ring_(memory, kRingSegments * segment) {}
 
   static std::size_t bytes(std::size_t segment) { return kRingSegments * segment * sizeof(T); }
 
@@ -123,8 +135,9 @@ class BaselineFilter {
 
   template <class Archive>
   void exchange(Archive& archive) {
-    archive(ring_, usable_, means_, filled_, next_, previous_, following_, rise_, finished_,
-            only_tail_, tail_);
+    exchange_values(archive, ring_);
+    archive(usable_, means_, filled_, next_, previous_, following_, rise_, finished_, only_tail_,
+            tail_);
   }
 
  private:
@@ -170,7 +183,7 @@ class BaselineFilter {
   }
 
   std::size_t segment_;
-  std::vector<T> ring_;
+  std::span<T> ring_;
   std::array<bool, kRingSegments> usable_{};  // [segment] whether all samples are usable
   SegmentMeans means_;
   std::size_t filled_ = 0;               // samples of the incomplete segment

@@ -51,9 +51,15 @@ class CpuState final : public BaseState {
     groups_.exchange(archive);
     for (TrialSearch<T>& trial : trials_) trial.exchange(archive);
   }
+  // The memory of all trials' samples is one buffer, which the threads that search them are the first to touch.
   void make_trials() {
-    trials_.reserve(setting_->config.trials);
-    for (std::size_t t = 0; t < setting_->config.trials; ++t) trials_.emplace_back(*setting_, t);
+    const std::size_t count = setting_->config.trials;
+    const std::size_t each = TrialSearch<T>::sample_bytes(setting_->sizes);
+    samples_ = {};
+    samples_ = device::Buffer(count * each);
+    trials_.reserve(count);
+    for (std::size_t t = 0; t < count; ++t)
+      trials_.emplace_back(*setting_, t, samples_.as<std::byte>() + t * each);
   }
 
   // Calls work(trial, index, workspace, over) for every trial, then groups the detections.
@@ -82,6 +88,7 @@ class CpuState final : public BaseState {
   std::shared_ptr<const CpuSetting> setting_;
   std::vector<Workspace> workspaces_;
   Groups groups_;
+  device::Buffer samples_;
   std::vector<TrialSearch<T>> trials_;
 };
 

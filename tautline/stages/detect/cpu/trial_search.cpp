@@ -14,15 +14,19 @@ std::size_t kept_samples(const Sizes& sizes) {
 
 }  // namespace
 
-TrialBlocks::TrialBlocks(const CpuSetting& setting, std::size_t trial)
+TrialBlocks::TrialBlocks(const CpuSetting& setting, std::size_t trial, float* memory)
     : setting_(setting),
-      y_(kept_samples(setting.sizes)),
+      y_(memory, kept_samples(setting.sizes)),
       events_(trial, length_of(setting.config, trial), setting.config.links) {
   carried_.reserve(setting.sizes.widest() / 2 + 1);
 }
 
+std::size_t TrialBlocks::sample_bytes(const Sizes& sizes) {
+  return kept_samples(sizes) * sizeof(float);
+}
+
 std::size_t TrialBlocks::bytes(const Sizes& sizes) {
-  return kept_samples(sizes) * sizeof(float) + (sizes.widest() / 2 + 1) * sizeof(Peak);
+  return sample_bytes(sizes) + (sizes.widest() / 2 + 1) * sizeof(Peak);
 }
 
 float* TrialBlocks::grow(std::size_t n) {

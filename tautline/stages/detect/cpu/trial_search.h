@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/detect/baseline.h"
 #include "tautline/stages/detect/cpu/block_search.h"
 #include "tautline/stages/detect/cpu/noise.h"
@@ -40,7 +42,9 @@ struct CpuSetting : Setting {
 /// searched begins at block_first().
 class TrialBlocks {
  public:
-  TrialBlocks(const CpuSetting& setting, std::size_t trial);
+  /// `memory`: of sample_bytes(), the caller's.
+  TrialBlocks(const CpuSetting& setting, std::size_t trial, float* memory);
+  static std::size_t sample_bytes(const Sizes& sizes);
   static std::size_t bytes(const Sizes& sizes);
 
   /// Appends n baselined samples, a segment at most, and returns where to write them.
@@ -55,7 +59,8 @@ class TrialBlocks {
   Events& events() { return events_; }
   template <class Archive>
   void exchange(Archive& archive) {
-    archive(y_, y_first_, y_end_, block_first_, missing_, sigma_, guess_, carried_);
+    exchange_values(archive, y_);
+    archive(y_first_, y_end_, block_first_, missing_, sigma_, guess_, carried_);
     events_.exchange(archive);
   }
 
@@ -66,7 +71,7 @@ class TrialBlocks {
   void drop_before(std::uint64_t sample);
 
   const CpuSetting& setting_;
-  std::vector<float> y_;
+  std::span<float> y_;
   std::uint64_t y_first_ = 0, y_end_ = 0;  // samples in y_
   std::uint64_t block_first_ = 0;
   std::uint64_t missing_ = 0;
@@ -80,11 +85,16 @@ class TrialBlocks {
 template <class T>
 class TrialSearch {
  public:
-  TrialSearch(const CpuSetting& setting, std::size_t trial)
+  /// `memory`: of sample_bytes(), on a cache line, the caller's; zeros.
+  TrialSearch(const CpuSetting& setting, std::size_t trial, std::byte* memory)
       : setting_(setting),
-        filter_(setting.sizes.segment),
-        blocks_(setting, trial),
+        filter_(setting.sizes.segment, reinterpret_cast<T*>(memory)),
+        blocks_(setting, trial, reinterpret_cast<float*>(memory + filter_bytes(setting.sizes))),
         left_(setting.config.lengths.empty() ? ~std::uint64_t{0} : setting.config.lengths[trial]) {}
+  /// Whole cache lines.
+  static std::size_t sample_bytes(const Sizes& sizes) {
+    return filter_bytes(sizes) + core::round_up(TrialBlocks::sample_bytes(sizes), kLineBytes);
+  }
   static std::size_t bytes(const Sizes& sizes) {
     return BaselineFilter<T>::bytes(sizes.segment) + TrialBlocks::bytes(sizes) +
            sizeof(TrialSearch);
@@ -123,6 +133,11 @@ class TrialSearch {
   }
 
  private:
+  static constexpr std::size_t kLineBytes = 64;
+
+  static std::size_t filter_bytes(const Sizes& sizes) {
+    return core::round_up(BaselineFilter<T>::bytes(sizes.segment), kLineBytes);
+  }
   void search_ready(Workspace& workspace, std::uint64_t* over) {
     while (const std::size_t n = filter_.ready()) {
       float* y = blocks_.grow(n);
