@@ -1,10 +1,12 @@
 #include "tautline/stream/zeroed_channels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <numbers>
+#include <utility>
 
 #include "tautline/core/constant_run.h"
 #include "tautline/core/integers.h"
@@ -23,7 +25,7 @@ constexpr std::size_t kLeastSpectra = 2, kLeastSpectraOfOne = 8;
 constexpr std::size_t kFollowedBefore = 256, kFollowedBehind = 64, kBeside = 64, kBesideEvery = 4;
 // After so many suspects that were none the rest of a part of the stream is not looked at: so much noise is zero.
 constexpr std::size_t kMostRefused = 64, kRefusedPart = 4096;
-// Spectra whose inputs are looked at in turn, for inputs that share cache lines.
+// Spectra of an input that are looked at before those of the next one, where times are contiguous.
 constexpr std::size_t kInTurn = 512;
 constexpr std::size_t kValuesOfPiece = std::size_t{1} << 20;
 
@@ -66,42 +68,60 @@ class ZeroedChannelFinder::Series {
           channel(block.raw.layout.channel_stride_bits / 8),
           antenna(block.raw.layout.antenna_stride_bits / 8),
           polarisation(block.raw.layout.polarisation_stride_bits / 8),
-          polarisations(block.raw.layout.polarisations),
-          inputs(block.raw.layout.inputs()),
-          came(&block.came) {}
-    const std::byte* of(std::size_t input) const {
-      return first + input / polarisations * antenna + input % polarisations * polarisation;
+          came(&block.came) {
+      const std::size_t polarisations = block.raw.layout.polarisations;
+      for (std::size_t i = 0; i < block.raw.layout.inputs(); ++i)
+        inputs.push_back(i / polarisations * antenna + i % polarisations * polarisation);
     }
     const std::byte* first;
-    std::size_t time, channel, antenna, polarisation, polarisations, inputs;
+    std::size_t time, channel, antenna, polarisation;
+    std::vector<std::size_t> inputs;  // [input] bytes from the first one
     const core::ValidityMask* came;
   };
 
   std::size_t samples() const { return count_; }  // of the block
   std::size_t end() const { return end_; }
-  std::size_t bytes() const { return bytes_; }
   const Place& place(std::size_t t) const { return blocks_[t < count_ ? 0 : 1]; }
   std::size_t time_in_block(std::size_t t) const { return t < count_ ? t : t - count_; }
 
+  /// Whether an input's samples of one channel lie closer together than inputs do.
+  bool times_contiguous() const {
+    return blocks_[0].time < std::max(blocks_[0].antenna, blocks_[0].polarisation);
+  }
+  /// Whether the sample is zero, whether it came or not.
   template <class Word>
-  bool is_zero(const std::byte* sample) const {
+  bool is_zero(std::size_t channel, std::size_t input, std::size_t t) const {
+    const Place& in = place(t);
     Word value;
-    std::memcpy(&value, sample, sizeof(Word));
+    std::memcpy(&value,
+                in.first + in.inputs[input] + time_in_block(t) * in.time + channel * in.channel,
+                sizeof(Word));
     return ((value ^ zero_.value) & zero_.mask) == 0;
   }
   bool came(std::size_t channel, std::size_t input, std::size_t t) const {
     const Place& in = place(t);
-    const std::size_t rows = in.came->rows();
-    return rows == 0 || in.came->valid(rows == in.inputs ? input : channel * in.inputs + input,
-                                       time_in_block(t));
+    const std::size_t rows = in.came->rows(), inputs = in.inputs.size();
+    return rows == 0 ||
+           in.came->valid(rows == inputs ? input : channel * inputs + input, time_in_block(t));
+  }
+  /// look(Word{}) for unsigned integers of a sample's size.
+  template <class Look>
+  auto with_word(const Look& look) const {
+    switch (bytes_) {
+      case 1:
+        return look(std::uint8_t{});
+      case 2:
+        return look(std::uint16_t{});
+      case 4:
+        return look(std::uint32_t{});
+      default:
+        return look(std::uint64_t{});
+    }
   }
   /// Whether the sample came and is zero.
   bool zero(std::size_t channel, std::size_t input, std::size_t t) const {
-    const Place& in = place(t);
-    const std::byte* sample = in.of(input) + time_in_block(t) * in.time + channel * in.channel;
-    std::uint64_t value = 0;
-    std::memcpy(&value, sample, bytes_);
-    return ((value ^ zero_.value) & zero_.mask) == 0 && came(channel, input, t);
+    const auto is = [&]<class Word>(Word) { return is_zero<Word>(channel, input, t); };
+    return with_word(is) && came(channel, input, t);
   }
   /// The first time from t on, up to `last`, that is not zero, or `last`.
   std::size_t end_of_zeros(std::size_t channel, std::size_t input, std::size_t t,
@@ -167,37 +187,37 @@ bool ZeroedChannelFinder::may_stop(const Series& series, std::size_t channel, st
          kLeastSpectraOfOne;
 }
 
-// Which channels are looked at moves by one from spectrum to spectrum: those of a packet need not be neighbours.
+// Of some of the channels those are looked at that are one less apart than the fewest that stop: so many neighbours have
+// one of them, and so have packets of each eighth or sixteenth channel.
 template <class Word>
 void ZeroedChannelFinder::suspects_in(const Series& series, std::size_t first, std::size_t end,
                                       std::vector<Suspect>& found) const {
-  for (std::size_t from = first; from < end; from += kInTurn) {
-    const std::size_t to = std::min(end, from + kInTurn);
-    const std::size_t probe =
-        from +
-        static_cast<std::size_t>((kEveryForAll - (position_ + from) % kEveryForAll) % kEveryForAll);
+  const std::size_t together = series.times_contiguous() ? kInTurn : kEveryForSome;
+  const std::size_t apart = std::max<std::size_t>(1, least_ - 1);
+  const auto next_multiple = [&](std::size_t t, std::size_t of) {
+    return t + static_cast<std::size_t>((of - (position_ + t) % of) % of);
+  };
+  std::array<bool, kInTurn> suspect;
+  for (std::size_t from = first; from < end; from += together) {
+    const std::size_t to = std::min(end, from + together);
     for (std::size_t input = 0; input < inputs_; ++input) {
-      const std::uint64_t number = (position_ + probe) / kEveryForAll;
-      auto one = static_cast<std::size_t>(number % channels_);
-      auto some = static_cast<std::size_t>(
-          core::divide_up(number, std::uint64_t{kEveryForSome / kEveryForAll}) % least_);
-      for (std::size_t t = probe; t < to;
-           t += kEveryForAll, one = one + 1 < channels_ ? one + 1 : 0) {
-        const Series::Place& in = series.place(t);
-        const std::byte* spectrum = in.of(input) + series.time_in_block(t) * in.time;
-        bool suspect = series.is_zero<Word>(spectrum + one * in.channel);
-        for (std::size_t k = 0, c = one; suspect && k < kLooksForAll; ++k) {
-          suspect = series.zero(c, input, t);
-          c = (c + std::max<std::size_t>(1, channels_ / kLooksForAll)) % channels_;
-        }
-        if ((position_ + t) % kEveryForSome == 0) {
-          for (std::size_t c = some; !suspect && c < channels_; c += least_)
-            suspect =
-                series.is_zero<Word>(spectrum + c * in.channel) && may_stop(series, c, input, t);
-          some = some + 1 < least_ ? some + 1 : 0;
-        }
-        if (suspect) found.push_back({t, input});
-      }
+      bool any = false;
+      const auto look = [&](std::size_t c, std::size_t every, const auto& stops) {
+        for (std::size_t t = next_multiple(from, every); t < to; t += every)
+          if (series.is_zero<Word>(c, input, t) && stops(t)) {
+            if (!std::exchange(any, true)) suspect.fill(false);
+            suspect[t - from] = true;
+          }
+      };
+      look(channels_ / 2, kEveryForAll, [&](std::size_t t) {
+        for (std::size_t k = 0; k < kLooksForAll; ++k)
+          if (!series.zero(k * channels_ / kLooksForAll, input, t)) return false;
+        return series.zero(channels_ / 2, input, t);
+      });
+      for (std::size_t c = apart / 2; c < channels_; c += apart)
+        look(c, kEveryForSome, [&](std::size_t t) { return may_stop(series, c, input, t); });
+      for (std::size_t t = from; any && t < to; ++t)
+        if (suspect[t - from]) found.push_back({t, input});
     }
   }
 }
@@ -329,16 +349,7 @@ void ZeroedChannelFinder::look(const CameBlock& block, const CameBlock* next,
                       const auto look_in = [&]<class Word>(Word) {
                         suspects_in<Word>(series, first + from, first + to, suspects[piece]);
                       };
-                      switch (series.bytes()) {
-                        case 1:
-                          return look_in(std::uint8_t{});
-                        case 2:
-                          return look_in(std::uint16_t{});
-                        case 4:
-                          return look_in(std::uint32_t{});
-                        default:
-                          return look_in(std::uint64_t{});
-                      }
+                      series.with_word(look_in);
                     });
     for (const std::vector<Suspect>& some : suspects)
       for (const Suspect& one : some) decide(series, one, turns);

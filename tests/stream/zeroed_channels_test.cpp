@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
-#include <functional>
 #include <numeric>
 #include <random>
 #include <vector>
