@@ -69,7 +69,8 @@ EmptyChannelFinder::EmptyChannelFinder(const core::VoltageDescription& descripti
       threads_(threads),
       open_(inputs_ * channels_),
       samples_(inputs_ * channels_),
-      left_out_(inputs_ * channels_) {}
+      left_out_(inputs_ * channels_),
+      zeroed_(description, threads) {}
 
 void EmptyChannelFinder::leave_out(std::size_t channel, std::size_t input) {
   left_out_[channel * inputs_ + input] = 1;
@@ -163,6 +164,10 @@ void EmptyChannelFinder::look(const core::RawBlock& block, core::ValidityMask& v
       look_at(row(number), row(later), ahead ? &*ahead : nullptr, number, found_[piece]);
     }
   });
+  const CameBlock came{block, by_channel ? valid : of_inputs};
+  const auto came_next = next == nullptr ? std::optional<CameBlock>() : CameBlock{*next, of_next};
+  Found& zeroed = found_.emplace_back();
+  zeroed_.look(came, came_next ? &*came_next : nullptr, zeroed.spans, zeroed.turns);
   position_ += block.samples;
   for (const Found& found : found_)
     for (const InputTurn& turn : found.turns)

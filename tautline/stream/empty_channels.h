@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "tautline/core/validity.h"
 #include "tautline/core/voltage.h"
+#include "tautline/stream/zeroed_channels.h"
 
 namespace tautline::stream {
 
@@ -23,7 +23,8 @@ struct EmptyChannel {
 /// samples are empty, from the first of the equal ones on. Invalid samples are passed over. Of a stretch that begins in
 /// a block and repeats its value so often only behind the block that follows, the samples of the first block stay; where
 /// no following block is given, only behind its own. So the result does not depend on the block size where blocks have
-/// more than least_repeats() valid samples and the next one is given.
+/// more than least_repeats() valid samples and the next one is given. Channels that are zero together for less
+/// (ZeroedChannelFinder) are empty, too.
 class EmptyChannelFinder {
  public:
   /// `threads`: most that look at a block.
@@ -52,7 +53,7 @@ class EmptyChannelFinder {
     std::uint64_t value = 0;
     std::size_t samples = 0;  // up to least_repeats() + 1, which is an empty stretch
   };
-  using InputTurn = std::pair<std::size_t, std::uint64_t>;  // input, delivered sample
+  using InputTurn = ZeroedChannelFinder::InputTurn;
   class Row;
   /// What a thread found in a block.
   struct Found {
@@ -71,8 +72,9 @@ class EmptyChannelFinder {
   std::vector<OpenRun> open_;           // [channel x input]
   std::vector<std::uint64_t> samples_;  // [channel x input] that are empty
   std::vector<char> left_out_;          // [channel x input]
-  std::vector<Found> found_;            // of the block, by each thread
-  std::uint64_t position_ = 0;          // of the block's first sample
+  std::vector<Found> found_;            // of the block, by each thread, and of zeros
+  ZeroedChannelFinder zeroed_;
+  std::uint64_t position_ = 0;  // of the block's first sample
   std::set<InputTurn> turns_;
   std::atomic<std::uint64_t> values_ = 0;
 };

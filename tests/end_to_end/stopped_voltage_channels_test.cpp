@@ -1,4 +1,4 @@
-// Single channels of channelized voltages that stop: invalid from their first sample on, and no step of level.
+// Channels of channelized voltages that stop: invalid from their first sample on, and no step of level.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,6 +79,31 @@ TEST_F(StoppedVoltageChannels, CountFromTheirFirstSampleOn) {
           EXPECT_EQ(
               one.counts(c, baseline),
               static_cast<std::int64_t>(kIntegration - (c == 5 && (i == 1 || j == 1) ? empty : 0)))
+              << k << ": " << c << " " << i << " " << j;
+  }
+}
+
+// Packets of 256 spectra x 4 channels of an antenna, written as zeros by the recorder.
+TEST_F(StoppedVoltageChannels, LostPacketsHaveNoWeight) {
+  std::vector<std::int64_t> lost(kTimes / kIntegration);
+  std::int64_t values = 0;
+  for (std::size_t first = 1'000; first + 256 < kTimes; first += 300 + random() % 3'000) {
+    for (std::size_t c = 2; c < 6; ++c) stop(c, 1, first, first + 256, 0);
+    for (std::size_t t = first; t < first + 256; ++t) ++lost[t / kIntegration];
+    values += 4 * 256;
+  }
+  const auto summary = correlated();
+  EXPECT_EQ(summary["empty_values"], values);
+  ASSERT_EQ(summary["empty_channels"].size(), 4u);
+  const auto reader = formats::open_visibilities(scratch / "c.uvh5");
+  for (std::size_t k = 0; k < reader->integrations(); ++k) {
+    const formats::Integration one = reader->read(k);
+    for (std::size_t c = 0; c < kChannels; ++c)
+      for (std::size_t i = 0, baseline = 0; i < kInputs; ++i)
+        for (std::size_t j = 0; j <= i; ++j, ++baseline)
+          EXPECT_EQ(one.counts(c, baseline),
+                    static_cast<std::int64_t>(kIntegration) -
+                        (c >= 2 && c < 6 && (i == 1 || j == 1) ? lost[k] : 0))
               << k << ": " << c << " " << i << " " << j;
   }
 }
