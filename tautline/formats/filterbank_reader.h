@@ -106,18 +106,18 @@ struct FilterbankDescription {
   std::optional<double> refdm_constant;
   /// For series of several trials, a channel each: their DMs, as the file has them; else empty.
   std::vector<double> trial_dms;
-  /// [trial] the longest delay in it, samples, where that is known: trials that differ by less than a pulse's width
-  /// show the same pulse. Else empty.
+  /// [trial] of a series, or of several: the longest delay in it, samples, where that is known: trials that differ by
+  /// less than a pulse's width show the same pulse. Else empty.
   std::vector<std::uint64_t> trial_delays;
-  /// A step of level in a series: samples from `first` on are sums across it, those from `sample` on are behind it.
-  struct SeriesStep {
-    std::uint64_t first = 0, sample = 0;
-    bool of_mean = true;  ///< false: the noise alone steps
+  /// Samples [first, end) of a series in which the highest frequency had no data, which were filled; or, where both are
+  /// equal, a step of level. Sums that need a sample behind `first` begin a trial's delay earlier.
+  struct SeriesBreak {
+    std::uint64_t first = 0, end = 0;
+    bool of_mean = true;  ///< of a step; false: the noise alone steps
+    bool is_step() const { return first == end; }
   };
-  std::vector<SeriesStep>
-      series_steps;  ///< in order of time; of several trials `first` is the first of all
-  /// For a series: the centre of the lowest channel that it was summed over, where the file gives it.
-  std::optional<double> series_low_mhz;
+  std::vector<SeriesBreak>
+      series_breaks;           ///< in order of time; none where the delays are not known
   bool whole_numbers = false;  ///< floats that are integers of 32 bits in the file
   bool barycentric = false;    ///< times were moved to the solar system's barycentre
   int beams = 0, beam = 0;     ///< nbeams, ibeam; 0 where not known

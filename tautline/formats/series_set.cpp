@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "tautline/core/counted.h"
-#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/seeming_kind.h"
@@ -98,6 +97,7 @@ class SeriesSet final : public FilterbankReader {
 
   void describe() {
     description_ = series_.front().description;
+    description_.trial_delays.clear();
     std::uint64_t longest = 0;
     for (const Series& one : series_) {
       const FilterbankDescription& d = one.description;
@@ -107,15 +107,8 @@ class SeriesSet final : public FilterbankReader {
                     "leave one of them out");
       description_.trial_dms.push_back(d.refdm.value_or(0));
       description_.samples = std::min(description_.samples, d.samples);
-      if (d.series_steps.size() == description_.series_steps.size())
-        for (std::size_t k = 0; k < d.series_steps.size(); ++k)
-          description_.series_steps[k].first =
-              std::min(description_.series_steps[k].first, d.series_steps[k].first);
       longest = std::max(longest, d.samples);
-      if (d.series_low_mhz && d.refdm_constant)
-        description_.trial_delays.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(
-            0, core::dispersion_delay_samples(d.refdm.value_or(0), *d.series_low_mhz, d.fch1_mhz,
-                                              d.tsamp_s, *d.refdm_constant))));
+      if (!d.trial_delays.empty()) description_.trial_delays.push_back(d.trial_delays.front());
     }
     if (description_.trial_delays.size() != series_.size()) description_.trial_delays.clear();
     description_.refdm.reset();

@@ -13,6 +13,10 @@
 
 namespace tautline::pipeline {
 
+/// Shorter stretches without data are filled with noise, as stopped channels are. Longer ones are gaps: a search leaves
+/// them out, and loses the longest delay before each.
+inline constexpr std::uint64_t kLeastGap = 128;
+
 /// Samples of a channel that are filled.
 struct FilledRun {
   static constexpr std::size_t kAllChannels = SIZE_MAX;
@@ -55,6 +59,7 @@ class FilledValues {
     const std::vector<std::uint64_t> every(words_, ~std::uint64_t{0});
     int all_open = 0, channels_open = 0;
     const std::lock_guard lock(mutex_);
+    add_stretches(runs);
     for (std::size_t k = 0; k < edges.size(); ++k) {
       const Edge& edge = edges[k];
       const int step = edge.begins ? 1 : -1;
@@ -72,6 +77,13 @@ class FilledValues {
       if (all_open > 0 || channels_open > 0)
         append(edge.sample, edges[k + 1].sample, all_open > 0 ? every : bits);
     }
+  }
+  /// The latest stretches of runs in which all channels are filled, of kLeastGap samples or more, in order of time.
+  std::vector<FilledRun> gaps() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<FilledRun> gaps(gaps_.begin(), gaps_.end());
+    if (!gaps.empty() && gaps.back().end - gaps.back().first < kLeastGap) gaps.pop_back();
+    return gaps;
   }
   /// Whether no value of samples [first, end) is filled.
   bool none(std::uint64_t first, std::uint64_t end) const {
@@ -119,6 +131,24 @@ class FilledValues {
     std::vector<std::uint64_t> channels;  // a bit for each
   };
 
+  // A stretch comes in pieces.
+  void add_stretches(std::span<const FilledRun> runs) {
+    std::vector<FilledRun> all;
+    for (const FilledRun& run : runs)
+      if (run.channel == FilledRun::kAllChannels) all.push_back(run);
+    std::sort(all.begin(), all.end(),
+              [](const FilledRun& a, const FilledRun& b) { return a.first < b.first; });
+    for (const FilledRun& run : all) {
+      if (!gaps_.empty() && run.first <= gaps_.back().end) {
+        gaps_.back().end = std::max(gaps_.back().end, run.end);
+        continue;
+      }
+      if (!gaps_.empty() && gaps_.back().end - gaps_.back().first < kLeastGap) gaps_.pop_back();
+      gaps_.push_back(run);
+      if (gaps_.size() > kMostBytes / sizeof(FilledRun)) gaps_.pop_front();
+    }
+  }
+
   // The first run that ends behind a sample.
   std::deque<Run>::const_iterator after(std::uint64_t sample) const {
     return std::partition_point(runs_.begin(), runs_.end(),
@@ -145,6 +175,7 @@ class FilledValues {
   std::size_t channels_, words_;
   std::deque<Run> runs_;         // in order of time
   std::uint64_t forgotten_ = 0;  // samples before it
+  std::deque<FilledRun> gaps_;   // the last one may be shorter
 };
 
 }  // namespace tautline::pipeline

@@ -13,6 +13,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
+#include "tautline/core/integers.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/recorded_spectra.h"
@@ -72,34 +73,36 @@ std::vector<std::uint64_t> delays_in(const Json& record, const std::string& path
   return delays;
 }
 
-// Where two data segments of the record join without a gap. Samples of the longest delay before that are sums of both.
-std::vector<FilterbankDescription::SeriesStep> steps_in(const Json& record, const std::string& path,
-                                                        std::size_t trials) {
-  std::vector<FilterbankDescription::SeriesStep> steps;
+// What lies between the data segments of the record: gaps, and steps of level, where two join. `samples`: of the series.
+std::vector<FilterbankDescription::SeriesBreak> breaks_in(const Json& record,
+                                                          const std::vector<std::uint64_t>& delays,
+                                                          std::uint64_t samples) {
+  std::vector<FilterbankDescription::SeriesBreak> breaks;
   const Json parts = record.value("data_segments", Json()),
              ranges = record.value("segments", Json());
-  const std::vector<std::uint64_t> delays = delays_in(record, path, trials);
-  if (!parts.is_array() || delays.empty() || ranges.size() != 1) return steps;
+  if (!parts.is_array() || parts.empty() || delays.empty() || ranges.size() != 1) return breaks;
   const auto whole = [](const Json& object, const char* key) {
     const Json value = object.is_object() ? object.value(key, Json()) : Json();
     return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
   };
-  const std::uint64_t longest = *std::max_element(delays.begin(), delays.end());
   const std::uint64_t downsample = std::max<std::uint64_t>(1, whole(ranges[0], "downsample"));
   const Json of = record.value("level_steps", Json());
-  for (std::size_t k = 1; k < parts.size(); ++k) {
-    const std::uint64_t sample = whole(parts[k], "first_sample");
-    if (sample == 0 ||
-        sample != whole(parts[k - 1], "first_sample") + whole(parts[k - 1], "samples"))
-      continue;
-    FilterbankDescription::SeriesStep step{(sample - std::min(sample, longest)) / downsample,
-                                           (sample + downsample - 1) / downsample};
-    const std::size_t index = steps.size();
-    if (of.is_array() && index < of.size() && of[index].is_object())
-      step.of_mean = of[index].value("of", Json()) != "noise";
-    steps.push_back(step);
+  std::uint64_t data_end = 0;
+  std::size_t steps = 0;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const std::uint64_t first = whole(parts[k], "first_sample");
+    const bool step = k > 0 && first == data_end;
+    const std::uint64_t end = core::divide_up(first, downsample);
+    if (step || first > data_end) breaks.push_back({step ? end : data_end / downsample, end});
+    if (step && of.is_array() && steps < of.size() && of[steps].is_object())
+      breaks.back().of_mean = of[steps].value("of", Json()) != "noise";
+    steps += step ? 1 : 0;
+    data_end = std::max(data_end, first + whole(parts[k], "samples"));
   }
-  return steps;
+  const std::uint64_t longest = *std::max_element(delays.begin(), delays.end());
+  if (data_end / downsample < samples + longest)
+    breaks.push_back({data_end / downsample, samples + longest});
+  return breaks;
 }
 
 FilterbankDescription describe(const Json& record, const std::string& path) {
@@ -128,11 +131,8 @@ FilterbankDescription describe(const Json& record, const std::string& path) {
   }
   d.channels = d.trial_dms.size();
   d.channel_mhz.assign(d.channels, d.fch1_mhz);
-  d.series_steps = steps_in(record, path, d.channels);
-  if (d.channels > 1) {
-    d.trial_delays = delays_in(record, path, d.channels);
-    return d;
-  }
+  d.trial_delays = delays_in(record, path, d.channels);
+  if (d.channels > 1) return d;
   d.refdm = d.trial_dms.front();
   d.trial_dms.clear();
   return d;
@@ -168,9 +168,9 @@ class SeriesReader final : public FilterbankReader {
       damage_.note(fmt::format("{}: cut short: {}, expected {} as its header says", path,
                                core::counted(samples, "sample"), header.shape[1]));
     }
-    const std::size_t stretches =
-        record.value("data_segments", Json()).size() - description_.series_steps.size();
-    if (stretches > 1)
+    description_.series_breaks = breaks_in(record, description_.trial_delays, row_samples_);
+    const std::size_t stretches = record.value("data_segments", Json()).size();
+    if (stretches > 1 && description_.series_breaks.empty())
       remarks_.push_back(
           fmt::format("{}: made of {} stretches; what was filled between them is read as data",
                       path, stretches));

@@ -48,24 +48,32 @@ FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
   d.dec_deg = sexagesimal(inf.declination, 1);
   d.refdm = inf.dm;
   d.refdm_constant = kDispersionConstant;
-  d.series_low_mhz = inf.low_channel_mhz;
   d.barycentric = inf.barycentred;
   return d;
 }
 
-// Where the data go on in the bin after the last one of the pair before. Samples of the longest delay before that are
-// sums of both.
-std::vector<FilterbankDescription::SeriesStep> steps_of(const Inf& inf,
-                                                        const FilterbankDescription& d) {
-  std::vector<FilterbankDescription::SeriesStep> steps;
-  if (inf.low_channel_mhz <= 0) return steps;
-  const auto delay = static_cast<std::uint64_t>(std::max<std::int64_t>(
-      0, 1 + core::dispersion_delay_samples(inf.dm, inf.low_channel_mhz, d.fch1_mhz, d.tsamp_s,
-                                            kDispersionConstant)));
-  for (std::size_t k = 1; k < inf.on_bins.size(); ++k)
-    if (const std::uint64_t bin = inf.on_bins[k].first; bin == inf.on_bins[k - 1].second + 1)
-      steps.push_back({bin - std::min(bin, delay), bin});
-  return steps;
+std::vector<std::uint64_t> delay_of(const Inf& inf, const FilterbankDescription& d) {
+  if (inf.low_channel_mhz <= 0) return {};
+  return {static_cast<std::uint64_t>(std::max<std::int64_t>(
+      0, core::dispersion_delay_samples(inf.dm, inf.low_channel_mhz, d.fch1_mhz, d.tsamp_s,
+                                        kDispersionConstant)))};
+}
+
+// What lies between the pairs: gaps, and steps of level, where the data go on in the next bin. Where the data end before
+// the series, the last pair is the last bin alone, which PRESTO needs.
+std::vector<FilterbankDescription::SeriesBreak> breaks_of(const Inf& inf, std::uint64_t samples) {
+  std::vector<FilterbankDescription::SeriesBreak> breaks;
+  std::uint64_t data_end = 0;
+  for (const auto& [first, last] : inf.on_bins) {
+    if (first > data_end)
+      breaks.push_back({data_end, first});
+    else if (first == data_end && first > 0)
+      breaks.push_back({first, first});
+    data_end = std::max(data_end, last + 1);
+    if (first == last && data_end == inf.bins && !breaks.empty() && !breaks.back().is_step())
+      breaks.back().end = std::max(samples, inf.bins);
+  }
+  return breaks;
 }
 
 class Reader final : public FilterbankReader {
@@ -87,9 +95,10 @@ class Reader final : public FilterbankReader {
       remarks_.push_back(fmt::format("{}: {} where its .inf says {}: the size holds", file_.path(),
                                      core::counted(samples, "sample"), inf.bins));
     }
-    description_.series_steps = steps_of(inf, description_);
-    const std::size_t steps = description_.series_steps.size();
-    if (!inf.on_bins.empty() && (steps == 0 || inf.on_bins.size() > steps + 1))
+    description_.trial_delays = delay_of(inf, description_);
+    if (!description_.trial_delays.empty())
+      description_.series_breaks = breaks_of(inf, description_.samples);
+    else if (!inf.on_bins.empty())
       remarks_.push_back(
           fmt::format("{}: its .inf tells of breaks, which PRESTO filled: they are "
                       "read as data",
@@ -114,6 +123,30 @@ class Reader final : public FilterbankReader {
  private:
   InputFile file_;
 };
+
+// Of the segments that hold data, what PRESTO reads of a series of `bins`: the last pair ends with it, and pairs are
+// kMostPairs at most. More of them have the shortest gaps between them left out.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs_for_presto(
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs, std::uint64_t bins) {
+  std::erase_if(pairs, [&](const auto& one) { return one.first >= bins; });
+  if (pairs.empty() || bins == 0) return {};
+  pairs.back().second = std::min(pairs.back().second, bins - 1);
+  if (pairs.back().second < bins - 1) pairs.emplace_back(bins - 1, bins - 1);
+  if (pairs.size() == 1 && pairs.front().first == 0) return {};
+  std::vector<std::uint64_t> gaps;  // before each pair but the first
+  for (std::size_t k = 1; k < pairs.size(); ++k)
+    gaps.push_back(pairs[k].first - pairs[k - 1].second - 1);
+  // A step of level has no length, and is told.
+  const auto weight = [](std::uint64_t gap) { return gap == 0 ? UINT64_MAX : gap; };
+  while (pairs.size() > kMostPairs) {
+    const auto least = std::ranges::min_element(gaps, {}, weight) - gaps.begin();
+    pairs[static_cast<std::size_t>(least)].second =
+        pairs[static_cast<std::size_t>(least) + 1].second;
+    pairs.erase(pairs.begin() + least + 1);
+    gaps.erase(gaps.begin() + least);
+  }
+  return pairs;
+}
 
 std::string data_path(const std::string& path) {
   if (!path.ends_with(kData))
@@ -185,10 +218,7 @@ void DatWriter::complete() {
   if (completed_) return;
   completed_ = true;
   inf_.bins = samples_ / 2 * 2;
-  // The length may not have been known when the data segments were.
-  std::erase_if(inf_.on_bins, [&](const auto& bins) { return bins.first >= inf_.bins; });
-  if (!inf_.on_bins.empty())
-    inf_.on_bins.back().second = std::min(inf_.on_bins.back().second, inf_.bins - 1);
+  inf_.on_bins = pairs_for_presto(std::move(inf_.on_bins), inf_.bins);
   text_.write(format_inf(inf_));
 }
 

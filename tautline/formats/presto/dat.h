@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/partial_file.h"
@@ -26,6 +28,9 @@ std::unique_ptr<FilterbankReader> open(const std::string& path,
 /// that PRESTO sees the same delays. Bins are counted by the writer.
 Inf inf_of(const FilterbankDescription& description, double dm, double dm_constant);
 
+/// On/off pairs that PRESTO reads of an .inf: with 40 it ends (its MAXNUMONOFF).
+inline constexpr std::size_t kMostPairs = 39;
+
 /// Writes NAME.dat and, when finished, NAME.inf. PRESTO wants an even number of bins: an odd last
 /// one is left out. Holds no descriptor between writes.
 class DatWriter {
@@ -33,6 +38,11 @@ class DatWriter {
   /// `path` ends with .dat. Throws Error(config) when not, Error(io).
   DatWriter(const std::string& path, Inf inf, bool overwrite);
 
+  /// First and last bin of each segment that holds data, instead of the Inf's: before complete(). Of more than kMostPairs
+  /// the longest gaps between them are told, and steps of level.
+  void set_on_bins(std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins) {
+    inf_.on_bins = std::move(on_bins);
+  }
   /// As AppendFile's.
   void lock() { data_.lock(); }
   /// Writes at once, without a buffer: pass large pieces.

@@ -1,5 +1,7 @@
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/field_text.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/presto/dat.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
@@ -19,6 +22,7 @@
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/piped_filterbank.h"
+#include "tautline/pipeline/search/times_without_data.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
 
 namespace tautline::pipeline {
@@ -118,6 +122,7 @@ class Dedispersion {
   std::vector<std::shared_ptr<const Plan>> plans_;  // [range]
   std::vector<std::uint64_t> written_;              // [range]
   std::vector<nlohmann::ordered_json> filled_;      // [range] FilledTrials'
+  DataSegments data_segments_;                      // without what was filled
   DedisperseSummary summary_;
 };
 
@@ -259,6 +264,14 @@ void Dedispersion::sum_all(const std::string& expected,
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
   s.paths = written_by.files();
   written_ = written_by.written();
+  data_segments_ = without_gaps(input_->filled, read_by.stream().filled.front()->gaps(),
+                                live_ ? 0 : read_by.stream().parts.front().placed.grid_first);
+  if (config_.format == SeriesFormat::dat && data_segments_.size() > formats::presto::kMostPairs)
+    device_->shared().log(
+        core::LogLevel::warning,
+        fmt::format("the data have {} breaks, of which PRESTO reads {} of an .inf: the longest are "
+                    "told, and the others are data to whatever reads the series",
+                    data_segments_.size() - 1, formats::presto::kMostPairs - 1));
   for (FilledTrials& one : written_by.filled()) filled_.push_back(one.record());
   s.profile = run->profile();
   summarise_run();
@@ -301,7 +314,7 @@ std::string Dedispersion::record() const {
                                   {"delays_samples", longest_delays(*plans_[k])},
                                   {"method", summary_.methods[k]},
                                   {"filled", filled_[k]}});
-  for (const auto& [first, end] : input_->filled)
+  for (const auto& [first, end] : data_segments_)
     object["data_segments"].push_back({{"first_sample", first}, {"samples", end - first}});
   return object.dump(1) + "\n";
 }

@@ -340,9 +340,10 @@ void EmptyStretches::measure_around(const SampleRange& stretch) {
   measure_unknown();
 }
 
-void EmptyStretches::fill(std::span<std::byte> spectra, std::uint64_t first) const {
+void EmptyStretches::fill(std::span<std::byte> spectra, std::uint64_t first,
+                          MissingTimes with) const {
   const std::size_t count = spectra.size() / sample_bytes_;
-  if (times_ == MissingTimes::noise) {
+  if (with == MissingTimes::noise) {
     for (std::size_t c = 0; c < channels_; ++c)
       substitutes_.draw(spectra.data(), c, 0, count, range_.first + first);
     return;

@@ -46,7 +46,7 @@ class EmptyStretches {
   /// Before a stretch is filled: measures the channels before it, or, near the range's start, behind it.
   void measure_around(const SampleRange& stretch);
   /// Fills spectra of that stretch, the first one at position `first`, with means or noise.
-  void fill(std::span<std::byte> spectra, std::uint64_t first) const;
+  void fill(std::span<std::byte> spectra, std::uint64_t first, MissingTimes with) const;
 
   /// By the last mask_channels(), at positions of the range.
   const std::vector<FilledRun>& replaced() const { return replaced_; }

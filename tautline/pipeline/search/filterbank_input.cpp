@@ -106,41 +106,47 @@ void refuse_masked_range(const formats::presto::Mask& mask, const Beam& beam,
 }
 
 // As stretches without data inside files, which a source then finds in the place of the gaps.
-void fill_short_gaps(Beam& beam, const device::Device& device) {
+void fill_short_gaps(Beam& beam, const device::Device& device, bool series) {
   const std::uint64_t filled = fill_gaps(beam.reader, beam.range, kLeastGap - 1);
   if (filled == 0) return;
   const std::size_t before = beam.data_segments.size();
   beam.data_segments = split_at_gaps(*beam.reader, beam.range);
   device.shared().log_once(
       core::LogLevel::warning,
-      fmt::format("{}: {} of less than {} samples, of {} in all, {} searched through: the missing "
+      fmt::format("{}: {} of less than {} samples, of {} in all, {} {}: the missing "
                   "samples are filled",
                   beam.files.front(), core::counted(before - beam.data_segments.size(), "gap"),
                   kLeastGap, core::counted(filled, "sample"),
-                  before - beam.data_segments.size() == 1 ? "is" : "are"));
+                  before - beam.data_segments.size() == 1 ? "is" : "are",
+                  series ? "no break of the series" : "searched through"));
 }
 
-// A series ends at a step of level, as a search of the filterbank does, and begins anew behind it. What is summed across
-// the step is left out.
+// A series ends where the filterbank's data did, or at a step of level, and begins anew behind it, as a search of the
+// filterbank does. Of several trials each ends its own delay earlier, which the plan of the search knows.
 void split_series(Beam& beam) {
+  const formats::FilterbankDescription& description = beam.description();
+  const std::uint64_t delay = description.trial_dms.empty() && !description.trial_delays.empty()
+                                  ? description.trial_delays.front()
+                                  : 0;
   std::vector<PlacedRange> parts;
   for (PlacedRange left : beam.data_segments) {
-    for (const auto& step : beam.description().series_steps) {
-      const std::uint64_t end = left.range.first + left.range.count;
-      if (step.sample <= left.range.first || step.first >= end) continue;
-      if (step.first > left.range.first)
-        parts.push_back({{left.range.first, step.first - left.range.first}, left.grid_first});
-      const std::uint64_t skipped = std::min(step.sample, end) - left.range.first;
-      left = {{left.range.first + skipped, left.range.count - skipped}, left.grid_first + skipped};
-      beam.level_steps.push_back(
-          {left.grid_first, beam.files.front(), beam.files.front(), step.of_mean});
+    for (const auto& one : description.series_breaks) {
+      const std::uint64_t begin = left.range.first, end = begin + left.range.count;
+      const std::uint64_t data_end = one.first - std::min(one.first, delay);
+      if (one.end < begin || (one.is_step() && one.end == begin) || data_end >= end) continue;
+      if (data_end > begin) parts.push_back({{begin, data_end - begin}, left.grid_first});
+      const std::uint64_t skipped = std::min(one.end, end) - begin;
+      left = {{begin + skipped, left.range.count - skipped}, left.grid_first + skipped};
+      if (one.is_step())
+        beam.level_steps.push_back(
+            {left.grid_first, beam.files.front(), beam.files.front(), one.of_mean});
     }
     if (left.range.count > 0) parts.push_back(left);
   }
   if (parts.empty())
     throw core::Error(
-        core::ErrorKind::format, beam.files.front(), "only sums across steps of level",
-        "data between them that are longer than the longest delay", "search the filterbank itself");
+        core::ErrorKind::format, beam.files.front(), "only sums across gaps or steps of level",
+        "data between them that are longer than the delay", "search the filterbank itself");
   beam.data_segments = std::move(parts);
 }
 
@@ -183,12 +189,18 @@ void log_uncut(const Beam& beam, const device::Device& device) {
 std::uint64_t Beam::gap_samples() const {
   const std::uint64_t span = data_segments.back().grid_first + data_segments.back().range.count -
                              data_segments.front().grid_first;
-  return span - std::min(span, range.count);  // of a series an end may be left out
+  return span - samples();
+}
+
+std::uint64_t Beam::samples() const {
+  std::uint64_t all = 0;
+  for (const PlacedRange& data : data_segments) all += data.range.count;
+  return all;
 }
 
 std::uint64_t FilterbankInput::samples() const {
   std::uint64_t all = 0;
-  for (const Beam& beam : beams) all += beam.range.count;
+  for (const Beam& beam : beams) all += beam.samples();
   return all;
 }
 
@@ -221,8 +233,8 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     if (beam.description().time_series) refuse_cleaning(config, beam.description());
     if (beam.description().time_series && !config.keep_constant) split_series(beam);
     if (several) continue;
-    if (!fill_gaps && !config.keep_constant && !beam.description().time_series)
-      fill_short_gaps(beam, device);
+    if (!config.keep_constant && !beam.description().time_series)
+      fill_short_gaps(beam, device, fill_gaps);
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (mask) refuse_masked_range(*mask, beam, config);
     if (const std::string text = wrapped_bytes_text(*beam.reader, beam.range, beam.left_out.all);

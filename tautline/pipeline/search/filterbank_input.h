@@ -30,6 +30,8 @@ struct Beam {
 
   const formats::FilterbankDescription& description() const { return reader->description(); }
   double rate_hz() const { return description().rate_hz.value(); }
+  /// Times of the data segments.
+  std::uint64_t samples() const;
   /// Times between the data segments.
   std::uint64_t gap_samples() const;
 };

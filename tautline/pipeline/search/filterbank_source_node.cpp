@@ -146,9 +146,8 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
 void FilterbankSourceNode::begin_pass() {
   if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, masked_times_, reader());
   if (empty_config_ != Empty::keep)
-    empty_ = std::make_unique<EmptyStretches>(
-        reader(), part().placed.range, stream_.left_out[part().beam],
-        empty_config_ == Empty::split ? MissingTimes::noise : MissingTimes::mean);
+    empty_ = std::make_unique<EmptyStretches>(reader(), part().placed.range,
+                                              stream_.left_out[part().beam], MissingTimes::noise);
   finite_ = std::make_unique<FiniteValues>(reader(), part().placed.range);
   filling_ = {};
   skipping_ = false;
@@ -163,7 +162,9 @@ std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes, bool 
   end = filling_.first + filling_.count;
   const auto times = static_cast<std::size_t>(
       std::min<std::uint64_t>(end - done_, bytes.size() / repeated_.size()));
-  if (!as_read_) empty_->fill(bytes.first(times * repeated_.size()), done_);
+  if (!as_read_)
+    empty_->fill(bytes.first(times * repeated_.size()), done_,
+                 filling_.count < kLeastGap ? MissingTimes::noise : MissingTimes::mean);
   filled_now_.push_back({FilledRun::kAllChannels, done_, done_ + times});
   return times;
 }

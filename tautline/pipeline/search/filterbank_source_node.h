@@ -27,14 +27,11 @@ namespace tautline::pipeline {
 /// The treatment of empty stretches.
 enum class Empty {
   keep,  ///< they are data
-  fill,  ///< means of the channels before them take their place
-  /// Long ones are left out, as gaps: each begins a segment for whoever reads. Short ones are filled with noise like the
-  /// channels', as are channels where more than a sixteenth of them stop.
+  fill,  ///< of long ones means of the channels before them take the place; short ones are as those of `split`
+  /// Long ones (kLeastGap) are left out, as gaps: each begins a segment for whoever reads. Short ones are filled with
+  /// noise like the channels', as are channels where more than a sixteenth of them stop.
   split
 };
-
-/// With Empty::split, shorter stretches (lost packets) are filled: a search loses the longest delay before each gap.
-inline constexpr std::uint64_t kLeastGap = 128;
 
 struct FilterbankSourceConfig {
   std::vector<FilterbankPart> parts;  ///< by beam, in order of time

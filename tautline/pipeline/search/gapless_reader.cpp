@@ -159,7 +159,7 @@ void CleanedReader::clean(std::span<std::byte> spectra) {
   };
   for (;;) {
     if (const std::uint64_t to = std::min(end, stretch_.first + stretch_.count); to > done_) {
-      if (stretch_.count < kLeastGap) empty_->fill(part(to), done_);
+      if (stretch_.count < kLeastGap) empty_->fill(part(to), done_, MissingTimes::noise);
       done_ = to;
     }
     const auto found = empty_->find(spectra, first, static_cast<std::size_t>(done_ - first));

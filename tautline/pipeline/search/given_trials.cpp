@@ -113,6 +113,21 @@ GivenTrials given_trials(const formats::FilterbankDescription& description) {
   return {description.trial_dms.size(), description.trial_delays, description.whole_numbers};
 }
 
+std::uint64_t data_behind(const formats::FilterbankDescription& description, std::uint64_t end) {
+  const std::uint64_t longest = given_trials(description).longest();
+  for (const auto& one : description.series_breaks)
+    if (one.first >= end) return std::min(longest, one.first - end);
+  return longest;
+}
+
+std::uint64_t complete_samples(const formats::FilterbankDescription& description,
+                               const SampleRange& part, std::size_t trial) {
+  const GivenTrials given = given_trials(description);
+  if (given.delays.empty()) return part.count;
+  const std::uint64_t there = part.count + data_behind(description, part.first + part.count);
+  return std::min(part.count, there - std::min(there, given.delays[trial]));
+}
+
 std::shared_ptr<const dedisperse::Plan> plan_given_trials(
     dedisperse::Config config, std::size_t first_trial, const GivenTrials& given,
     std::shared_ptr<const device::Device> device) {

@@ -282,7 +282,7 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
                       {"filled", written.filled[k].record()}});
     dms.insert(dms.end(), trials.dms.begin(), trials.dms.end());
   }
-  for (const auto& [from, end] : first.data_segments)
+  for (const auto& [from, end] : written.data_segments)
     data_segments.push_back({{"first_sample", from}, {"samples", end - from}});
   const formats::FilterbankDescription& band = first.description;
   Json record{{"schema", "tautline.dedisperse.record"},

@@ -91,16 +91,22 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   return block;
 }
 
-// Samples of each beam's trials that are complete. Throws when the highest DM has none. Of given trials, of which none
-// has more than the highest DM's, those that a search of the filterbank would have: friends are told by them.
+// Samples of each beam's trials that are complete. Throws when the highest DM has none. Of given trials those that a
+// search of the filterbank would have, some of which may lie behind the series' end: friends are told by them.
 std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisperse::Plan& plan) {
   const dedisperse::Config& config = plan.config();
   if (request.given.any()) {
     std::vector<std::uint64_t> lengths;
-    for (std::size_t trial = 0; trial < config.dms.size(); ++trial)
-      lengths.push_back(request.samples + request.given.longest() -
-                        static_cast<std::uint64_t>(plan.delay(trial, 0)));
-    return request.given.delays.empty() ? std::vector<std::uint64_t>() : lengths;
+    const std::uint64_t samples = request.samples + request.given.behind;
+    for (std::size_t trial = 0; trial < config.dms.size() && !request.given.delays.empty();
+         ++trial) {
+      const auto delay = static_cast<std::uint64_t>(plan.delay(trial, 0));
+      if (delay >= samples)
+        refuse_delay(config.dms[trial], static_cast<double>(delay) * config.sample_time_s,
+                     static_cast<double>(samples) * config.sample_time_s);
+      lengths.push_back(samples - delay);
+    }
+    return lengths;
   }
   const std::uint64_t times = request.samples / config.downsample;
   const std::vector<std::uint64_t> delays = longest_delays(plan);
@@ -319,10 +325,15 @@ dedisperse::DmPlan trials_that_fit(const PassRequest& request, const dedisperse:
     const double sample_s =
         request.dedisperse.sample_time_s * static_cast<double>(range.downsample);
     dedisperse::DmRange part{{}, range.downsample, range.first_trial};
+    const auto delay_of = [&](double dm) {
+      if (!request.given.delays.empty())
+        return request.given.delays[range.first_trial + part.dms.size()];
+      return static_cast<std::uint64_t>(core::dispersion_delay_samples(
+          dm, *lowest, *highest, sample_s, request.dedisperse.dm_constant));
+    };
+    const std::uint64_t samples = request.samples / range.downsample + request.given.behind;
     for (const double dm : range.dms) {
-      const std::int64_t delay = core::dispersion_delay_samples(dm, *lowest, *highest, sample_s,
-                                                                request.dedisperse.dm_constant);
-      if (static_cast<std::uint64_t>(delay) >= request.samples / range.downsample) break;
+      if (delay_of(dm) >= samples) break;
       part.dms.push_back(dm);
     }
     const bool all = part.dms.size() == range.dms.size();

@@ -170,7 +170,7 @@ std::string SearchReport::page_text() const {
   double first_s = 1e300, end_s = 0;
   for (const Beam& beam : beams()) {
     const auto first = beam.data_segments.front().grid_first;
-    const std::uint64_t end = first + beam.range.count + beam.gap_samples();
+    const std::uint64_t end = first + beam.samples() + beam.gap_samples();
     first_s = std::min(first_s, static_cast<double>(first) / beam.rate_hz());
     end_s = std::max(end_s, static_cast<double>(end) / beam.rate_hz());
   }

@@ -7,13 +7,15 @@
 
 #include "tautline/core/dispersion.h"
 #include "tautline/pipeline/search/candidate_levels.h"
+#include "tautline/pipeline/search/given_trials.h"
 #include "tautline/pipeline/search/search_report.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-constexpr std::size_t kMostLookedAt = 10;  // the best candidates: each costs a look at the data beside it
+constexpr std::size_t kMostLookedAt =
+    10;  // the best candidates: each costs a look at the data beside it
 
 // Undispersed candidates are named where the best ones are all so, three at least.
 constexpr std::size_t kBestNamed = 10, kLeastNamed = 3;
@@ -73,8 +75,10 @@ void SearchReport::look_at_levels(const SearchRunNodes& nodes, const std::stop_t
     const CandidatePlace at{place(candidate.sample - candidate.width_samples / 2),
                             candidate.width_samples,
                             static_cast<std::uint64_t>(std::lround(sweep_s * rate)), candidate.snr};
-    if (level_changes_at(*beam_of(candidate).reader,
-                         {place(segment->first_sample), segment->samples}, at, counts))
+    const SampleRange searched_there{place(segment->first_sample), segment->samples};
+    const std::uint64_t complete =
+        complete_samples(description(), searched_there, candidate.dm_index);
+    if (level_changes_at(*beam_of(candidate).reader, {searched_there.first, complete}, at, counts))
       changing.push_back(candidate);
   }
   summary_.changing_level = changing_level_text(changing, !series);

@@ -67,12 +67,15 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
   request_.detect.baseline_s = config.baseline_s;
   request_.detect.noise = config.noise;
   request_.detect.links = config.links;
+  request_.given = given_trials(description_);
   // The longest part determines which trials can be searched at all.
-  for (const FilterbankPart& part : parts_)
-    request_.samples = std::max(request_.samples, part.placed.range.count);
+  for (const FilterbankPart& part : parts_) {
+    const std::uint64_t behind = behind_of(part), samples = part.placed.range.count;
+    if (samples + behind > request_.samples + request_.given.behind)
+      request_.samples = samples, request_.given.behind = behind;
+  }
   if (request_.samples != kLiveSamples) require_width();
   request_.sample_bytes = description_.sample_bytes();
-  request_.given = given_trials(description_);
   request_.memory_bytes = memory_beside_iqrm(config, description_);
   request_.most_block_samples = most_block_samples;
   if (device_->compiles()) request_.device_bytes = device_->free_bytes();
@@ -186,9 +189,15 @@ void SearchPlan::choose_trials(const SearchConfig& config) {
     trials_text_ = core::counted(chosen_.plan.trials(), "trial") + ", as they were dedispersed";
 }
 
+std::uint64_t SearchPlan::behind_of(const FilterbankPart& part) const {
+  const SampleRange& range = part.placed.range;
+  return request_.given.any() ? data_behind(description_, range.first + range.count) : 0;
+}
+
 PassRequest SearchPlan::request_of(std::size_t part) const {
   PassRequest request = request_;
   request.samples = parts_[part].placed.range.count;
+  request.given.behind = behind_of(parts_[part]);
   request.dedisperse.ignored_channels = left_out_[parts_[part].beam];
   return request;
 }
@@ -204,7 +213,9 @@ std::vector<PassPlan> SearchPlan::passes_of(std::size_t part) const {
   const PassRequest request = request_of(part);
   const stages::dedisperse::DmPlan trials = trials_that_fit(request, chosen_.plan);
   if (is_planned(request, trials))
-    return request.samples == request_.samples ? passes_ : plan_again(request, passes_, device_);
+    return request.samples == request_.samples && request.given.behind == request_.given.behind
+               ? passes_
+               : plan_again(request, passes_, device_);
   if (trials.trials() == 0) return {};
   return plan_passes(request, trials, device_);
 }

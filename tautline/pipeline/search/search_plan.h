@@ -60,6 +60,7 @@ class SearchPlan {
   void require_width() const;
   void keep_latency();
   double held_s() const;
+  std::uint64_t behind_of(const FilterbankPart& part) const;
   PassRequest request_of(std::size_t part) const;
   bool is_planned(const PassRequest& request, const stages::dedisperse::DmPlan& trials) const;
 

@@ -18,6 +18,7 @@
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/gapless_reader.h"
+#include "tautline/pipeline/search/given_trials.h"
 #include "tautline/pipeline/search/kept_trials.h"
 #include "tautline/pipeline/search/noise_of_widths.h"
 #include "tautline/pipeline/search/read_trial.h"
@@ -374,6 +375,8 @@ std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candi
     for (const SampleRange& one :
          masked_times(mask, description(), channels_beside(beam, candidate), needed))
       without.push_back(one);
+  const std::uint64_t complete = complete_samples(description(), data.range, candidate.dm_index);
+  without.push_back({data.grid_first + complete, data.range.count - complete});
   const auto noise = noise_of_widths(pieces_of_data(stretch, std::move(without)),
                                      stretch.whole_numbers || description().whole_numbers,
                                      part.detect->baseline_samples(), widths);
@@ -445,7 +448,7 @@ void SearchReport::add_beams(const std::vector<nlohmann::ordered_json>& segments
     nlohmann::ordered_json one{{"file", beam.files.front()},
                                {"start", core::to_iso(beam.description().start)},
                                {"start_mjd", core::modified_julian_date(beam.description().start)},
-                               {"samples", beam.range.count},
+                               {"samples", beam.samples()},
                                {"candidates", candidates[b]},
                                {"ignored_channels", beam.left_out.all},
                                {"flagged_channels", beam.left_out.flagged},

@@ -40,6 +40,24 @@ std::vector<SampleRange> masked_times(const formats::presto::Mask& mask,
   return times;
 }
 
+std::vector<std::pair<std::uint64_t, std::uint64_t>> without_gaps(
+    const std::vector<std::pair<std::uint64_t, std::uint64_t>>& segments,
+    std::span<const FilledRun> gaps, std::uint64_t before) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> left;
+  for (auto [from, end] : segments) {
+    // The first gap that ends behind the segment's begin.
+    auto gap = std::ranges::partition_point(
+        gaps, [&](const FilledRun& one) { return one.end <= from + before; });
+    for (; gap != gaps.end() && gap->first < end + before; ++gap) {
+      const std::uint64_t begin = gap->first - std::min(gap->first, before);
+      if (begin > from) left.emplace_back(from, begin);
+      from = std::min(end, gap->end - before);
+    }
+    if (from < end) left.emplace_back(from, end);
+  }
+  return left;
+}
+
 std::vector<std::span<const float>> pieces_of_data(const TrialStretch& trial,
                                                    std::vector<SampleRange> without_data) {
   std::sort(without_data.begin(), without_data.end(),

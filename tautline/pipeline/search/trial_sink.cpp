@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 #include "tautline/core/threads.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
@@ -50,6 +51,16 @@ class ArraySink final : public TrialSink {
   formats::npy::GrowingRows rows_;
 };
 
+// First and last bin of each data segment, in bins of a series. Of a step of level inside a bin the next segment has it.
+DataSegments on_bins(const DataSegments& segments, std::uint64_t downsample) {
+  DataSegments bins;
+  for (const auto& [first, end] : segments) {
+    const std::uint64_t from = core::divide_up(first, downsample), to = end / downsample;
+    if (from < to) bins.emplace_back(from, to - 1);
+  }
+  return bins;
+}
+
 // One file a trial. Writer takes floats.
 template <class Writer>
 class SeriesSink final : public TrialSink {
@@ -74,6 +85,7 @@ class SeriesSink final : public TrialSink {
     std::size_t k = 0;
     for (const TrialRange& range : config.ranges) {
       first_.push_back(k);
+      downsample_.push_back(range.downsample);
       for (const double dm : range.dms) {
         paths_.push_back(single ? config.output
                                 : (std::filesystem::path(config.output) /
@@ -100,6 +112,12 @@ class SeriesSink final : public TrialSink {
                       });
     });
   }
+  void tell_data(const DataSegments& segments) override {
+    if constexpr (requires { writers_[0]->set_on_bins(segments); })
+      for (std::size_t range = 0; range < downsample_.size(); ++range)
+        for (std::size_t k = first_[range]; k < first_[range + 1]; ++k)
+          writers_[k]->set_on_bins(on_bins(segments, downsample_[range]));
+  }
   // No file has its final name before all are written: a disk may fill with the last of them.
   void finish() override {
     // Disks answer many flushes in little more than the time of one.
@@ -121,6 +139,7 @@ class SeriesSink final : public TrialSink {
 
   std::unique_ptr<formats::OutputFolder> folder_;  // goes after the unfinished files in it
   std::vector<std::size_t> first_;                 // trial of each range
+  std::vector<std::size_t> downsample_;            // of each range
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<Writer>> writers_;
 };
@@ -132,28 +151,11 @@ formats::FilterbankDescription of_series(const TrialSinkConfig& config, const Tr
   return description;
 }
 
-// First and last bin of each data segment, in bins of a series; none without gaps.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConfig& config,
-                                                             const TrialRange& range) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> bins;
-  for (const auto& [first, end] : config.data_segments) {
-    const std::uint64_t from = (first + range.downsample - 1) / range.downsample;
-    // An odd last bin is not written.
-    const std::uint64_t to = std::min(end / range.downsample, range.samples / 2 * 2);
-    if (from < to) bins.emplace_back(from, to - 1);
-  }
-  const bool one = bins.size() == 1 && bins.front().first == 0 &&
-                   bins.front().second + 1 == range.samples / 2 * 2;
-  if (one) bins.clear();
-  return bins;
-}
-
 std::unique_ptr<TrialSink> make_dat_sink(const TrialSinkConfig& config) {
   using Writer = formats::presto::DatWriter;
   return std::make_unique<SeriesSink<Writer>>(
       config, ".dat", [&](const std::string& path, const TrialRange& range, double dm) {
         auto inf = formats::presto::inf_of(of_series(config, range), dm, config.dm_constant);
-        inf.on_bins = on_bins(config, range);
         return std::make_unique<Writer>(path, std::move(inf), config.overwrite);
       });
 }

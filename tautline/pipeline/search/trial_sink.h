@@ -33,16 +33,18 @@ struct TrialSinkConfig {
   double dm_constant = 0;
   bool float_samples = false;  ///< else int32, which only npy keeps
   std::vector<TrialRange> ranges;
-  /// First and last + 1 input sample of each segment that holds data; one or none: no gaps.
-  /// PRESTO's .inf tells them.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;
 };
+
+/// First and last + 1 input sample of each segment that holds data; one or none: no gaps.
+using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 class TrialSink {
  public:
   virtual ~TrialSink() = default;
   /// Appends times to every trial of a range: [trial][time], int32 or float, the last axis dense.
   virtual void write(std::size_t range, const core::SampleView<2>& trials) = 0;
+  /// Before finish(): PRESTO's .inf tells them.
+  virtual void tell_data(const DataSegments&) {}
   /// Every file gets its final name.
   virtual void finish() = 0;
   /// Files that it writes.

@@ -8,6 +8,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
+#include "tautline/pipeline/search/times_without_data.h"
 #include "tautline/pipeline/time_writing.h"
 
 namespace tautline::pipeline {
@@ -60,7 +61,6 @@ void TrialSinkNode::make_sink(const std::string& path) {
     config.dm_constant = trials.dm_constant;
     config.float_samples = input.arrays.front().type == core::SampleType::f32;
     config.ranges.push_back({trials.dms, trials.downsample, trials.samples});
-    config.data_segments = trials.data_segments;
     filled_.emplace_back(trials);
   }
   path_ = path;
@@ -89,6 +89,26 @@ void TrialSinkNode::begin_file(const engine::Block& block, std::size_t sample) {
   make_sink(path_.empty() ? parts_.begin() : path_);
 }
 
+// Without the gaps that the source has filled up to now; of several files up to the last sample that one needs.
+DataSegments TrialSinkNode::segments_with_data() const {
+  const auto& trials = described_.front().detail<TrialStream>();
+  DataSegments segments = trials.data_segments;
+  if (!trials.filterbank || trials.filterbank->filled.empty()) return segments;
+  const formats::FilterbankDescription& band = trials.filterbank->description();
+  const auto before = static_cast<std::uint64_t>(std::max<std::int64_t>(
+      0, core::samples_between(band.start, trials.description.start, band.rate_hz)));
+  const std::uint64_t longest =
+      trials.delays.empty() ? 0 : *std::max_element(trials.delays.begin(), trials.delays.end());
+  const std::uint64_t needed = (written_.front() + longest) * trials.downsample;
+  std::vector<FilledRun> gaps = trials.filterbank->filled.front()->gaps();
+  if (segments.empty() && !gaps.empty()) segments = {{0, needed}};
+  if (parts_.several()) {
+    std::erase_if(segments, [&](const auto& one) { return one.first >= needed; });
+    if (!segments.empty()) segments.back().second = std::min(segments.back().second, needed);
+  }
+  return without_gaps(segments, gaps, before);
+}
+
 // An array is read by its record, and a folder is whole when it has one.
 void TrialSinkNode::finish_file(bool last) {
   if (parts_.several() && written_.front() < whole_samples(files_.format)) {
@@ -96,7 +116,9 @@ void TrialSinkNode::finish_file(bool last) {
     sink_.reset();
     return;  // the next file has its name
   }
-  if (record_) record_->write(files_.describe({described_, written_, filled_, last}));
+  DataSegments segments = segments_with_data();
+  sink_->tell_data(segments);
+  if (record_) record_->write(files_.describe({described_, written_, filled_, segments, last}));
   if (record_ && files_.format == SeriesFormat::npy)
     formats::finish_after_record(*record_, [this] { sink_->finish(); });
   else
@@ -107,6 +129,7 @@ void TrialSinkNode::finish_file(bool last) {
   last_described_ = described_;
   last_written_ = written_;
   last_filled_ = std::move(filled_);
+  last_segments_ = std::move(segments);
   record_.reset();
   sink_.reset();
 }
@@ -170,7 +193,8 @@ void TrialSinkNode::publish() {
   if (sink_) finish_file(true);
   if (!files_.describe || complete_.empty() || complete_.size() > complete) return;
   formats::AppendFile record(series_record_path(files_.format, complete_.back()), true);
-  record.write(files_.describe({last_described_, last_written_, last_filled_, true}));
+  record.write(
+      files_.describe({last_described_, last_written_, last_filled_, last_segments_, true}));
   record.finish();
 }
 

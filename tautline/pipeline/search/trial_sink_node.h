@@ -22,6 +22,7 @@ struct WrittenSeries {
   std::span<const engine::Stream> inputs;
   std::span<const std::uint64_t> samples;  ///< times of each
   std::span<FilledTrials> filled;          ///< of each
+  DataSegments data_segments;              ///< of the input, from the file's first time on
   bool last = true;                        ///< false: the run goes on, and its counts are not final
 };
 
@@ -67,6 +68,7 @@ class TrialSinkNode final : public engine::Node {
   void make_sink(const std::string& path);
   void begin_file(const engine::Block& block, std::size_t sample);
   void finish_file(bool last);
+  DataSegments segments_with_data() const;
   void write(std::size_t input, const engine::Block& block, std::size_t first, std::size_t samples);
 
   TrialFiles files_;
@@ -80,6 +82,7 @@ class TrialSinkNode final : public engine::Node {
   std::vector<engine::Stream> last_described_;
   std::vector<std::uint64_t> last_written_;
   std::vector<FilledTrials> last_filled_;
+  DataSegments last_segments_;
   // The open file.
   std::string path_;                       // of several: empty where the next one has another name
   std::vector<engine::Stream> described_;  // inputs_, from the file's first time on

@@ -22,6 +22,38 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs_of(
 
 using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
+TEST(TimesWithoutData, SegmentsWithoutGapsAreThoseSampleBySample) {
+  auto random = tests::generator();
+  for (int time = 0; time < 500; ++time) {
+    const std::uint64_t before = random() % 50;
+    Pairs segments;
+    std::vector<FilledRun> gaps;
+    for (std::uint64_t at = random() % 20; at < 200; at += random() % 3 == 0 ? 0 : random() % 20) {
+      const std::uint64_t end = at + 1 + random() % 60;
+      segments.emplace_back(at, end);
+      at = end;
+    }
+    for (std::uint64_t at = random() % 50; at < 300; at += 1 + random() % 50) {
+      const std::uint64_t end = at + 1 + random() % 30;
+      gaps.push_back({FilledRun::kAllChannels, at, end});
+      at = end;
+    }
+    Pairs expected;
+    for (const auto& [first, end] : segments) {
+      bool open = false;
+      for (std::uint64_t t = first; t < end; ++t) {
+        bool data = true;
+        for (const FilledRun& gap : gaps)
+          data = data && (t + before < gap.first || t + before >= gap.end);
+        if (data && !open) expected.emplace_back(t, t);
+        if (data) expected.back().second = t + 1;
+        open = data;
+      }
+    }
+    EXPECT_EQ(without_gaps(segments, gaps, before), expected);
+  }
+}
+
 TEST(TimesWithoutData, PiecesNeedNoneOfThem) {
   auto random = tests::generator();
   const auto below = [&](std::uint64_t limit) { return random() % limit; };
