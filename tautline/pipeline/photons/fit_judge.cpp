@@ -235,13 +235,10 @@ class FitJudge {
   }
 
   void judge_parts(CurveFit& one, const fit::Points& all) const {
-    const auto part = unneeded_part(config_, parameters_, all, one.solution,
-                                    fit::segments_of(curves_, one.sensor, all));
+    const auto part = unneeded_part(config_, parameters_, all, one.solution);
     if (!part) return;
     one.model_without_part = part->model;
-    add_reason(fmt::format("the curve does not need {}: chi-squared is {:.3g} smaller with it, of "
-                           "noise alone up to {:.2g}",
-                           part->part, part->gain, part->noise),
+    add_reason(fmt::format("the curve does not need {}: {}", part->part, part->why),
                one.solution.trouble);
   }
 

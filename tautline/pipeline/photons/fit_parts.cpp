@@ -1,6 +1,9 @@
 #include "tautline/pipeline/photons/fit_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -30,6 +33,20 @@ std::vector<OptionalPart> optional_parts_of(const fit::Model& model) {
   return parts;
 }
 
+// Standard errors of an amplitude; and of chi-squared, what chance exceeds as rarely as a normal number exceeds three
+// standard deviations on either side: 9.1 for one parameter, 12 for two.
+constexpr double kErrorsOfAmplitude = 3, kRareGain = 2.78;
+
+// The amplitude over its standard error, NaN where that is not known. Without a second species its share is 0 or 1.
+double errors_of(const std::string& amplitude, const std::vector<fit::Parameter>& parameters,
+                 const fit::Solution& solution) {
+  const auto k = static_cast<std::size_t>(
+      std::ranges::find(parameters, amplitude, &fit::Parameter::name) - parameters.begin());
+  const double value = solution.values[k];
+  return (amplitude == "fraction" ? std::min(value, 1 - value) : value) /
+         solution.standard_errors[k];
+}
+
 // The Config for a model that lacks some of its parameters.
 FitConfig with_model(FitConfig config, const fit::Model& model) {
   config.model = model;
@@ -49,8 +66,8 @@ FitConfig with_model(FitConfig config, const fit::Model& model) {
 
 std::optional<UnneededPart> unneeded_part(const FitConfig& config,
                                           const std::vector<fit::Parameter>& parameters,
-                                          const fit::Points& points, const fit::Solution& solution,
-                                          std::size_t segments) {
+                                          const fit::Points& points,
+                                          const fit::Solution& solution) {
   std::optional<UnneededPart> least;
   for (const OptionalPart& part : optional_parts_of(config.model)) {
     const FitConfig less = with_model(config, part.without);
@@ -65,13 +82,18 @@ std::optional<UnneededPart> unneeded_part(const FitConfig& config,
              std::ranges::find(config.shared, one.name) != config.shared.end();
     });
     if (is_given) continue;
-    const auto free = static_cast<int>(std::ranges::count(own, false, &fit::Parameter::fixed));
+    const double free = static_cast<double>(std::ranges::count(own, false, &fit::Parameter::fixed));
     const fit::Solution without = best_fit(less, fewer, points);
-    const UnneededPart found{part.name, fit::name_of(part.without),
-                             without.chi_squared - solution.chi_squared,
-                             free * fit::largest_reduced_chi_squared(free, segments)};
-    if (without.converged && found.gain < found.noise && (!least || found.gain < least->gain))
-      least = found;
+    const double gain = without.chi_squared - solution.chi_squared;
+    const double errors = errors_of(part.amplitude, parameters, solution);
+    const bool better = gain >= fit::chi_squared_beyond(kRareGain, free);
+    if (!without.converged || (least && gain >= least->gain) ||
+        (better && !(errors < kErrorsOfAmplitude)))
+      continue;
+    least = {part.name, fit::name_of(part.without),
+             better ? fmt::format("its amplitude is {:.2g} standard errors", errors)
+                    : fmt::format("chi-squared is {:.3g} smaller with it", gain),
+             gain};
   }
   return least;
 }

@@ -1,7 +1,6 @@
 // Optional parts of a model that a curve does not need: a dark state, a detector's term, a second species.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,15 +13,15 @@ namespace tautline::pipeline {
 struct UnneededPart {
   std::string part;   ///< "+triplet", "+afterpulsing" or "a second species"
   std::string model;  ///< without it
+  std::string why;    ///< "chi-squared is 3.1 smaller with it" or the amplitude's errors
   double gain = 0;    ///< by which chi-squared is smaller with it
-  double noise = 0;   ///< the gain that noise exceeds once in a thousand fits
 };
 
-/// The part with free parameters that lowers chi-squared by less than noise alone does; of several the one that lowers it
-/// least. `solution`: of `points` and config.model; `segments`: of their errors. Not parts with shared parameters.
+/// The part with free parameters that lowers chi-squared by no more than chance does, or whose amplitude is less than
+/// three standard errors (docs/maths/fit.md); of several the one that lowers it least. `solution`: of `points` and
+/// config.model. Not parts whose amplitude is held or whose parameters are shared.
 std::optional<UnneededPart> unneeded_part(const FitConfig& config,
                                           const std::vector<fit::Parameter>& parameters,
-                                          const fit::Points& points, const fit::Solution& solution,
-                                          std::size_t segments);
+                                          const fit::Points& points, const fit::Solution& solution);
 
 }  // namespace tautline::pipeline
