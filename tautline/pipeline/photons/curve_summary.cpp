@@ -225,6 +225,10 @@ EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
                                .samples = stop.bins()});
     found.samples += stop.bins() * good;
     found.all_stopped = true;
+    // What the trace shows of it, in whole steps.
+    std::erase_if(stretches, [&](const SensorStretch& shown) {
+      return shown.first_sample >= stop.first && shown.first_sample + shown.samples <= stop.end;
+    });
   }
   add_single_stops(input, samples, stretches);
   add_stretches(input, std::move(stretches), run_first, good, found);

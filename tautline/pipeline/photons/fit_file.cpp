@@ -107,6 +107,19 @@ void name_slow_changes(const CorrelationCurves& curves, FitResult& result) {
         "off, `start_s` and `duration_s` keep a part without them");
 }
 
+void name_unlike_parts(const CorrelationCurves& curves, FitResult& result) {
+  const std::string parts = named(
+      curves, result, [](const CurveFit& one) { return !one.unlike_part.empty(); },
+      [](const CurveFit& one) { return one.unlike_part; });
+  if (!parts.empty())
+    result.warnings.push_back(
+        "a bright particle that crosses the focus once, as an aggregate, bends a curve and widens "
+        "its errors, so that no chi-squared shows it: " +
+        parts +
+        ". `start_s` and `duration_s` of autocorrelate choose a part of the run before it or "
+        "behind");
+}
+
 // Those that are ok by their points alone.
 void name_missing_rates(const CorrelationCurves& curves, FitResult& result) {
   const auto ok = static_cast<std::size_t>(
@@ -166,6 +179,7 @@ void name_changes_of_rates(const CorrelationCurves& curves, const std::vector<st
                       paths[k], stops));
   name_steps(curves, result);
   name_slow_changes(curves, result);
+  name_unlike_parts(curves, result);
   name_missing_rates(curves, result);
 }
 

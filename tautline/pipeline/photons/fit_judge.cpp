@@ -12,7 +12,9 @@
 #include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit/slow_changes.h"
+#include "tautline/pipeline/photons/fit/unlike_segment.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
+#include "tautline/pipeline/photons/fit_parts.h"
 #include "tautline/pipeline/photons/fit_search.h"
 #include "tautline/pipeline/photons/rate_steps.h"
 
@@ -87,10 +89,14 @@ class FitJudge {
         weighted_(result.weighted) {}
 
   void judge(CurveFit& one) const {
-    if (!one.solution.converged || !one.solution.trouble.empty()) return;
+    if (!one.solution.converged) return;
+    const fit::Points all = points_of(one, config_.lowest_lag_s);
+    if (!one.solution.trouble.empty()) {
+      if (weighted_) judge_parts(one, all);
+      return;
+    }
     const bool changes = one.counts_stop || one.rate_steps;
     const auto trend = trend_of_curve(curves_, one.sensor);
-    const fit::Points all = points_of(one, config_.lowest_lag_s);
     if (weighted_) {
       one.highest_reduced_chi2 = limit_of(one, all, one.solution.degrees_of_freedom);
       one.solution.trouble = misfit_of(one, config_.model, one.solution, all);
@@ -98,6 +104,8 @@ class FitJudge {
     const bool fits = one.solution.trouble.empty();
     if (fits && weighted_) one.solution.trouble = left_out_of(one);
     if (!changes) judge_changes(one, all, trend, fits);
+    if (!changes && one.slow_changes.empty()) judge_segments(one, all);
+    if (fits && weighted_) judge_parts(one, all);
     if (!fits && !changes && !trend && one.slow_changes.empty()) {
       suggest_range(one, all);
       suggest_model(one, all);
@@ -199,6 +207,39 @@ class FitJudge {
             : fmt::format("changes over {:.2g} s by more than the model explains", change->part_s);
     one.slow_changes = fmt::format("the rate {}, which moves {}", words, moved);
     add_reason(one.slow_changes, one.solution.trouble);
+  }
+
+  // A segment without which the result is another by more than the others' errors explain.
+  void judge_segments(CurveFit& one, const fit::Points& all) const {
+    constexpr double kErrors = 2;
+    const auto segment = fit::unlike_segment(curves_, one.sensor, all);
+    if (!segment) return;
+    const core::CorrelationCurves rest = fit::without_segment(curves_, one.sensor, *segment);
+    const fit::Points points =
+        fit::points_of(rest, 0, {config_.lowest_lag_s, config_.highest_lag_s, weighted_});
+    fit::Solution without = best_fit(config_, parameters_, points);
+    order_species(config_, parameters_, without);
+    if (without.converged)
+      fit::use_segments(config_.model, parameters_, points, fit::deviations_of(rest, 0, points),
+                        without);
+    std::vector<double> errors = without.standard_errors;
+    for (double& error : errors) error *= kErrors;
+    const std::string moved = moves(errors, one.solution, without);
+    if (moved.empty()) return;
+    const double segment_s = curves_.duration_s / static_cast<double>(curves_.segments);
+    one.unlike_part =
+        fmt::format("the curve of {:.4g} to {:.4g} s is unlike the rest of the run, which moves {}",
+                    segment_s * static_cast<double>(*segment),
+                    segment_s * static_cast<double>(*segment + 1), moved);
+    add_reason(one.unlike_part, one.solution.trouble);
+  }
+
+  void judge_parts(CurveFit& one, const fit::Points& all) const {
+    const auto part = unneeded_part(config_, parameters_, all, one.solution);
+    if (!part) return;
+    one.model_without_part = part->model;
+    add_reason(fmt::format("the curve does not need {}: {}", part->part, part->why),
+               one.solution.trouble);
   }
 
   // "n by 12 %, tau_d_s by 40 %": the number or height, and the time, where they differ by more than their errors.

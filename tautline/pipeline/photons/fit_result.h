@@ -27,6 +27,8 @@ struct CurveFit {
   bool rate_steps = false;   ///< by rate_steps(); not of a sensor whose counts stop
   /// Words for changes of the rate that the model does not explain and that move the result.
   std::string slow_changes;
+  /// Words for a part of the run whose curve is unlike the rest's and moves the result.
+  std::string unlike_part;
   /// The search converged, but no reduced chi-squared tests whether the model describes the curve.
   bool unjudged = false;
   std::string status;  ///< "ok", "masked", "hot", "not judged: ...", or the reason for doubt
@@ -37,6 +39,8 @@ struct CurveFit {
   bool dips = false;
   /// One with a second component, which describes the curve where config.model does not; empty: no suggestion.
   std::string suggested_model;
+  /// One without a part of config.model that the curve does not need; empty: it needs all, or was not looked at.
+  std::string model_without_part;
   /// The reduced chi-squared up to which the model is taken to describe the curve.
   double highest_reduced_chi2 = std::numeric_limits<double>::quiet_NaN();
   bool good() const { return status == "ok"; }

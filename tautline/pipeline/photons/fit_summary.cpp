@@ -117,6 +117,24 @@ void suggest_range(FitResult& result) {
         curves, result.suggested_lowest_lag_s, one ? "it" : "them", result.suggested_lowest_lag_s));
 }
 
+// The one without the part that most curves do not need.
+void name_unneeded_part(FitResult& result) {
+  std::map<std::string, std::size_t> without;
+  for (const CurveFit& one : result.fits)
+    if (!one.model_without_part.empty()) ++without[one.model_without_part];
+  const auto most =
+      std::max_element(without.begin(), without.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == without.end()) return;
+  result.warnings.push_back(fmt::format(
+      "{} no better with {} than noise makes it: a part that is not there takes the number and "
+      "times of particles along; try `model` {}",
+      result.fits.size() == 1
+          ? std::string("the curve is described")
+          : fmt::format("{} of {} curves are described", most->second, result.fits.size()),
+      fit::name_of(result.model), most->first));
+}
+
 // One for all curves: the one that helps most of them, if these are half of those that are not described.
 void suggest_model(FitResult& result) {
   std::map<std::string, std::size_t> helped;
@@ -142,6 +160,7 @@ void suggest_model(FitResult& result) {
 void summarise(FitResult& result) {
   suggest_range(result);
   suggest_model(result);
+  name_unneeded_part(result);
   mark_hot(result);
   set_status(result);
   add_medians(result);

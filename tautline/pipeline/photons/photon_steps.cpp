@@ -118,15 +118,18 @@ Stops PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, doubl
     counts[k] = static_cast<double>(steps_[k].photons);
   Stops stops;
   std::vector<BinRange> known;  // in ticks
-  for (const StepRange& range : stopped_steps(counts, 1)) {
-    known.push_back({range.first == 0 ? 0 : steps_[range.first - 1].last + 1,
-                     range.end >= steps_.size() ? ticks : steps_[range.end].first});
-    const BinRange stop = in_bins(known.back(), ticks_per_bin);
-    if (stop.end > stop.first &&
-        is_left_out(stop, in_bins({0, ticks}, ticks_per_bin), bin_s, detectors))
-      stops.left_out.push_back(stop);
+  const std::vector<StepRange> stopped = stopped_steps(counts, 1);
+  for (const StepRange& range : stopped) {
+    const BinRange ticks_of_stop{range.first == 0 ? 0 : steps_[range.first - 1].last + 1,
+                                 range.end >= steps_.size() ? ticks : steps_[range.end].first};
+    const BinRange stop = in_bins(ticks_of_stop, ticks_per_bin);
+    if (stop.end <= stop.first ||
+        !is_left_out(stop, in_bins({0, ticks}, ticks_per_bin), bin_s, detectors))
+      continue;
+    known.push_back(ticks_of_stop);
+    stops.left_out.push_back(stop);
   }
-  if (const std::uint64_t begin = begin_of_run(ticks); begin > 0 && known.empty()) {
+  if (const std::uint64_t begin = begin_of_run(ticks); begin > 0 && stopped.empty()) {
     known.push_back({0, begin});
     stops.left_out.push_back(in_bins(known.back(), ticks_per_bin));
   }

@@ -13,6 +13,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/pipeline/photons/level_change.h"
+#include "tautline/pipeline/photons/rate_dips.h"
 
 namespace tautline::pipeline {
 
@@ -259,6 +260,24 @@ std::vector<Found> steps_in_fluctuations(Rates rates) {
   return steps;
 }
 
+// The fall and the return of each dip.
+std::vector<RateStep> steps_of_dips(Rates rates, const std::vector<StepRange>& dips,
+                                    const std::vector<double>& time_s) {
+  std::vector<RateStep> steps;
+  for (std::size_t n = 0; n < dips.size(); ++n) {
+    const auto& [first, end] = dips[n];
+    const Part before{n == 0 ? 0 : dips[n - 1].end, first};
+    const Part after{end, n + 1 == dips.size() ? rates.size() : dips[n + 1].first};
+    const double low = mean_of(Part{first, end}.of(rates));
+    const double half_s = (time_s[1] - time_s[0]) / 2;
+    if (before.size() > 0)
+      steps.push_back({time_s[first] - half_s, mean_of(before.of(rates)), low});
+    if (after.size() > 0)
+      steps.push_back({time_s[end - 1] + half_s, low, mean_of(after.of(rates))});
+  }
+  return steps;
+}
+
 }  // namespace
 
 std::vector<RateStep> rate_steps(const core::RateTrace& trace) {
@@ -270,6 +289,7 @@ std::vector<RateStep> rate_steps(const core::RateTrace& trace) {
     return {};
   std::vector<Found> found = steps_between_levels(rates);
   if (found.empty()) found = steps_in_fluctuations(rates);
+  if (found.empty()) return steps_of_dips(rates, rate_dips(rates), trace.time_s);
   const std::vector<Part> parts = parts_of(found, rates.size());
   std::vector<RateStep> steps;
   for (std::size_t k = 0; k < found.size(); ++k) {

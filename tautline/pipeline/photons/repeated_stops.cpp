@@ -22,6 +22,10 @@ constexpr std::uint64_t kRounding = 2, kFewestBinsAlike = 8;
 // exponentially distributed times that happens with probability 3e-8.
 constexpr std::size_t kAlikeLongerThanRest = 2;
 constexpr std::uint64_t kManyBinsAlike = 32;
+// Few stops: so many at most, this part of the run at most; and the expected number of dark times that are so long.
+constexpr std::size_t kMostFewStops = 50;
+constexpr std::uint64_t kMostPartOfFew = 10;
+constexpr double kChanceOfFew = 1e-6;
 
 bool overlap(const BinRange& a, const BinRange& b) {
   return a.first < b.end && b.first < a.end;
@@ -173,6 +177,36 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
   return {};
 }
 
+// The expected number of dark times that are longer than `length`, if they are of exponential distribution beyond the
+// kTail + 1st of `rest`, the longest first, which are `least` or longer; where it has fewer, the others are taken to be
+// twice that. Of whole bins each may be one longer. The mean of the distribution is unknown: any is as likely.
+double expected_beyond(double length, std::span<const BinRange> rest, double least) {
+  constexpr std::size_t kTail = 32;
+  const double from = rest.size() > kTail ? static_cast<double>(rest[kTail].bins()) : least;
+  double sum = kTail;
+  for (std::size_t k = 0; k < kTail; ++k)
+    sum += k < rest.size() ? static_cast<double>(rest[k].bins()) - from : least;
+  return kTail * std::pow(1 + (length - from) / sum, -static_cast<double>(kTail));
+}
+
+// Few, at any times and of any lengths, that are longer than the run's other dark times explain.
+RepeatedStops few_stops(const std::vector<BinRange>& by_length, const CountsOfSteps& run,
+                        const LongestGaps& gaps) {
+  for (std::size_t most = std::min(kMostFewStops, by_length.size()); most > 0; --most) {
+    const auto shortest = static_cast<double>(by_length[most - 1].bins());
+    const std::span stops = std::span(by_length).first(most);
+    if (shortest * run.unit_s < kShortestCertainStop_s ||
+        kMostPartOfFew * sum_inside(stops, run.counted) > run.counted.bins() ||
+        expected_beyond(shortest, std::span(by_length).subspan(most),
+                        static_cast<double>(gaps.least())) > kChanceOfFew)
+      continue;
+    RepeatedStops found{{stops.begin(), stops.end()}, false, false};
+    sort_by_time(found.stops);
+    return found;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t least_gap(double unit_s) {
@@ -184,6 +218,7 @@ RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
                              std::span<const BinRange> known) {
   const std::vector<BinRange> by_length = longest_first(run.counted, gaps, known);
   RepeatedStops found = stops_among(by_length, kShortestCertainStop_s, run, gaps, known);
+  if (found.stops.empty()) found = few_stops(by_length, run, gaps);
   if (!found.stops.empty()) return found;
   return stops_among(by_length, kShortestRepeatedStop_s, run, gaps, known);
 }

@@ -133,6 +133,26 @@ TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
   std::printf("of 100 traces each: %d falls and %d returns are found\n", fallen, returned);
 }
 
+// Single cells with 2 to 40 % of the light, as of stops that are as long as a cell or shorter.
+TEST(RateSteps, ShortFallsAreNamedWithTheirTimes) {
+  auto random = tests::generator();
+  constexpr std::size_t kCells = 999;
+  for (const double low : {0.02, 0.4}) {
+    const std::size_t first = 100 + random() % 300, second = 500 + random() % 300;
+    const auto steps = rate_steps(fluctuating(random, kCells, 0.05, 0.3, [&](std::size_t k) {
+      return k == first || k == second || k == second + 1 ? low : 1;
+    }));
+    ASSERT_EQ(steps.size(), 4u) << low;
+    const auto at = [](std::size_t cell) { return static_cast<double>(cell) * kCell_s; };
+    EXPECT_NEAR(steps[0].time_s, at(first), 1e-9);
+    EXPECT_NEAR(steps[1].time_s, at(first + 1), 1e-9);
+    EXPECT_NEAR(steps[2].time_s, at(second), 1e-9);
+    EXPECT_NEAR(steps[3].time_s, at(second + 2), 1e-9);
+    EXPECT_NEAR(steps[0].after_khz / steps[0].before_khz, low, 0.2);
+    EXPECT_NEAR(steps[3].before_khz / steps[3].after_khz, low, 0.2);
+  }
+}
+
 TEST(RateSteps, OfShortTracesAndDriftsAreNone) {
   std::vector<double> drift, few;
   for (int k = 0; k < 1000; ++k) drift.push_back(1000 * std::exp(-k / 300.0));

@@ -6,9 +6,6 @@
 
 namespace tautline::pipeline::fit {
 
-namespace {
-
-// The file's lags of the points.
 std::vector<std::size_t> places_of(const core::CorrelationCurves& c, const Points& points) {
   std::vector<std::size_t> places;
   for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
@@ -16,7 +13,6 @@ std::vector<std::size_t> places_of(const core::CorrelationCurves& c, const Point
   return places;
 }
 
-// Segments with g at every place.
 std::vector<std::size_t> lit_segments(const core::CorrelationCurves& c, std::size_t curve,
                                       const std::vector<std::size_t>& places) {
   std::vector<std::size_t> lit;
@@ -27,8 +23,6 @@ std::vector<std::size_t> lit_segments(const core::CorrelationCurves& c, std::siz
       lit.push_back(k);
   return lit;
 }
-
-}  // namespace
 
 Points points_of(const core::CorrelationCurves& c, std::size_t curve, const PointRange& range) {
   Points points;

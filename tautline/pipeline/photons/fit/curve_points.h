@@ -25,6 +25,12 @@ Points points_of(const core::CorrelationCurves& c, std::size_t curve, const Poin
 /// The lags of the range at which at least one curve has a point; all of the range where none has.
 std::vector<double> lags_with_points(const core::CorrelationCurves& c, const PointRange& range);
 
+/// The file's lags of the points.
+std::vector<std::size_t> places_of(const core::CorrelationCurves& c, const Points& points);
+/// The segments with a defined g at every one of these lags.
+std::vector<std::size_t> lit_segments(const core::CorrelationCurves& c, std::size_t curve,
+                                      const std::vector<std::size_t>& places);
+
 /// The number of segments with a defined g at every point (a segment without counts has none), which the curve's errors
 /// are of; all segments where the file has no curves of segments.
 std::size_t segments_of(const core::CorrelationCurves& c, std::size_t curve, const Points& points);
