@@ -37,6 +37,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"recorded_levels", pipeline::recorded_levels(s.levels)},
                  {"clipped", s.clipped},
                  {"clipped_before", s.clipped_before},
+                 {"clipped_channels", s.clipped_channels.json(kNamed)},
                  {"not_finite", s.not_finite}});
   object.update(own.fields_of_kernels);
   object.update({{"elapsed_s", s.elapsed_s},

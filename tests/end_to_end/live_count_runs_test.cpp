@@ -13,6 +13,7 @@
 
 #include "tautline/formats/curves/curves.h"
 #include "tautline/stream/http.h"
+#include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/live_run.h"
 #include "tests/support/pipe.h"
 #include "tests/support/small_disk.h"

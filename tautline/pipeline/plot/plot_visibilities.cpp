@@ -29,6 +29,9 @@ constexpr std::size_t kMatrixIntegrations = 64, kMatrixChannels = 16, kMostMatri
 constexpr double kMostlyGaps =
     0.25;  // recorded part of the span below which times stand side by side
 
+constexpr double kOffGrid = 0.01;  // of an integration's length, or of a column
+constexpr double kDate_s = 1e-4;   // Julian dates in doubles have steps of 40 us
+
 // A carrier in a few channels would leave all others black.
 constexpr double kScaleQuantile = 0.95;
 
@@ -161,13 +164,47 @@ Matrix read_matrix(formats::VisibilityReader& reader, const PlotRun& run) {
   return matrix;
 }
 
+// The columns of a picture that show an integration.
+struct ColumnRange {
+  std::size_t first = 0, end = 0;  // none: left out
+};
+
 // Integrations in the columns of a picture.
 struct Columns {
-  std::vector<std::size_t> of;  // column of each integration; the count of columns: left out
+  std::vector<ColumnRange> of;  // each integration
   std::size_t count = 0;
   figure::Axis axis;
   std::vector<double> centre;  // of each column
 };
+
+// Whether integrations, by their starts and lengths, have one length and follow each other at multiples of it, so that
+// columns of that length show each of them where it is. The last one may be shorter.
+bool on_grid(const std::vector<double>& starts_s, const std::vector<double>& lengths_s,
+             double length_s) {
+  const double first_s = *std::ranges::min_element(starts_s),
+               last_s = *std::ranges::max_element(starts_s),
+               off_s = std::max(kOffGrid * length_s, kDate_s);
+  for (std::size_t k = 0; k < starts_s.size(); ++k) {
+    const double from_s = starts_s[k] - first_s;
+    if (std::abs(from_s - std::round(from_s / length_s) * length_s) > off_s ||
+        lengths_s[k] > length_s + off_s ||
+        (starts_s[k] < last_s && lengths_s[k] < length_s - off_s))
+      return false;
+  }
+  return true;
+}
+
+// The columns whose middles lie in an integration; of a shorter one, that of the integration's middle.
+ColumnRange columns_within(double start_cells, double length_cells, std::size_t columns) {
+  const auto column = [&](double place) {
+    return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(columns)));
+  };
+  const ColumnRange range{column(std::ceil(start_cells - 0.5 - kOffGrid)),
+                          column(std::ceil(start_cells + length_cells - 0.5 - kOffGrid))};
+  if (range.first < range.end) return range;
+  const std::size_t middle = std::min(columns - 1, column(start_cells + length_cells / 2));
+  return {middle, middle + 1};
+}
 
 Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig& config) {
   const auto& middles = reader.middles();
@@ -176,8 +213,8 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     return core::seconds_between(middles[0], middles[k]) + (lengths[0] - lengths[k]) / 2;
   };
   std::vector<std::size_t> taken;
-  std::vector<double> taken_s;  // their lengths
-  double end = -INFINITY, first = INFINITY, last_middle = -INFINITY, recorded = 0;
+  std::vector<double> starts_s, taken_s;  // their starts and lengths
+  double end = -INFINITY, first = INFINITY, recorded = 0;
   double next_middle = INFINITY;  // behind the start
   for (std::size_t k = 0; k < middles.size(); ++k) {
     const double middle = start_s(k) + lengths[k] / 2;
@@ -185,9 +222,9 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     next_middle = std::min(next_middle, middle);
     if (config.duration_s >= 0 && middle >= config.start_s + config.duration_s) continue;
     taken.push_back(k);
+    starts_s.push_back(start_s(k));
     first = std::min(first, start_s(k));
     end = std::max(end, start_s(k) + lengths[k]);
-    last_middle = std::max(last_middle, middle);
     recorded += lengths[k];
     taken_s.push_back(lengths[k]);
   }
@@ -199,30 +236,37 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     throw core::Error(core::ErrorKind::config, "start_s", fmt::format("{} s", config.start_s),
                       "a time that the file has integrations of");
   Columns columns;
-  columns.of.assign(middles.size(), static_cast<std::size_t>(-1));
+  columns.of.resize(middles.size());
   if (recorded < kMostlyGaps * (end - first)) {
     const Binning binning = Binning::of(taken.size(), config.columns);
     columns.count = binning.cells;
     columns.axis = axis("UTC of the integration", "", 0, static_cast<double>(binning.cells));
     for (std::size_t t = 0; t < taken.size(); ++t) {
-      columns.of[taken[t]] = binning.cell(t);
+      columns.of[taken[t]] = {binning.cell(t), binning.cell(t) + 1};
       if (t % binning.per_cell == 0)
         columns.axis.names.push_back(core::to_iso(middles[taken[t]]).substr(11, 8));
     }
   } else {
-    // The median: the last integration may be shorter than the others.
-    const auto median = taken_s.begin() + static_cast<std::ptrdiff_t>(taken_s.size() / 2);
-    std::nth_element(taken_s.begin(), median, taken_s.end());
-    const Binning binning = Binning::of(
-        static_cast<std::uint64_t>((last_middle - first) / *median) + 1, config.columns);
-    columns.count = binning.cells;
+    std::vector<double> sorted_s = taken_s;
+    const auto median = sorted_s.begin() + static_cast<std::ptrdiff_t>(sorted_s.size() / 2);
+    std::nth_element(sorted_s.begin(), median, sorted_s.end());
+    double cell_s = *median;
+    if (on_grid(starts_s, taken_s, cell_s)) {
+      const double last_s = *std::ranges::max_element(starts_s);
+      const Binning binning = Binning::of(
+          static_cast<std::uint64_t>(std::llround((last_s - first) / cell_s)) + 1, config.columns);
+      columns.count = binning.cells;
+      cell_s *= static_cast<double>(binning.per_cell);
+    } else {
+      // Gaps cut some short, and the next ones begin anywhere: columns of any length that show each where it is.
+      columns.count = config.columns;
+      cell_s = (end - first) / static_cast<double>(columns.count);
+    }
     double scale = 1;
-    const double cell_s = *median * static_cast<double>(binning.per_cell);
-    columns.axis = time_axis(first, cell_s * static_cast<double>(binning.cells), scale);
-    for (const std::size_t k : taken)
-      columns.of[k] = std::min(
-          columns.count - 1,
-          static_cast<std::size_t>(std::max(0.0, (start_s(k) + lengths[k] / 2 - first) / cell_s)));
+    columns.axis = time_axis(first, cell_s * static_cast<double>(columns.count), scale);
+    for (std::size_t t = 0; t < taken.size(); ++t)
+      columns.of[taken[t]] =
+          columns_within((starts_s[t] - first) / cell_s, taken_s[t] / cell_s, columns.count);
   }
   for (std::size_t c = 0; c < columns.count; ++c)
     columns.centre.push_back(columns.axis.low + (static_cast<double>(c) + 0.5) *
@@ -297,16 +341,19 @@ Fringes read_fringes(formats::VisibilityReader& reader, const Baseline& baseline
   ComplexMeans cells(f.rows * f.columns), spectrum(f.rows), series(f.columns);
   const std::size_t b = core::baseline_index(baseline.second, baseline.first);
   for (std::size_t k = 0; k < reader.integrations(); ++k) {
-    if (columns.of[k] >= columns.count) continue;
+    const ColumnRange& shown = columns.of[k];
+    if (shown.first == shown.end) continue;
     const formats::Integration one = reader.read(k);
     for (std::size_t c = 0; c < frequencies.row_of.size(); ++c) {
       const std::complex<double> value(one.visibilities(c, b));
       if (one.counts(c, b) == 0 || !std::isfinite(std::abs(value))) continue;
       const std::size_t row = frequencies.row_of[c];
       const auto count = static_cast<double>(one.counts(c, b));
-      cells.add(row * f.columns + columns.of[k], value, count);
       spectrum.add(row, value, count);
-      series.add(columns.of[k], value, count);
+      for (std::size_t column = shown.first; column < shown.end; ++column) {
+        cells.add(row * f.columns + column, value, count);
+        series.add(column, value, count);
+      }
     }
     run.at(0.5 + 0.5 * static_cast<double>(k + 1) / static_cast<double>(reader.integrations()));
   }
@@ -427,6 +474,10 @@ Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
   }
   if (d.array.inputs.size() > 1 && !d.autos_only)
     made.panels.push_back(matrix_panel(d.array, matrix));
+  if (std::ranges::all_of(f.spectrum, [](const auto& mean) { return std::isnan(mean.real()); }))
+    made.notes.push_back(fmt::format(
+        "No data: no sample of {} is valid{}.", (pair ? "baseline " : "") + name,
+        config.start_s > 0 || config.duration_s >= 0 ? " in the times that are drawn" : ""));
   if (d.array.inputs.size() > 1 && matrix.normalised() && matrix.samples() > 0)
     made.notes.push_back(fmt::format(
         "Correlation coefficients of noise alone are about {:.2g}: 1/sqrt(n), of n = {} "

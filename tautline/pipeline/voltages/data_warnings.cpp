@@ -45,6 +45,7 @@ std::vector<std::string> input_warnings(const VoltageRunSummary& summary) {
   add("", clipped_text(summary.levels, summary.input_names));
   add("", still_parts_text(summary.levels, summary.input_names));
   add("", summary.valid.text(summary.input_names));
+  add("", summary.clipped_channels.text(summary.input_names));
   return warnings;
 }
 

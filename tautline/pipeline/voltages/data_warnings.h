@@ -17,7 +17,8 @@ std::string unknown_positions_message();
 /// The message about samples that are not finite; empty for none.
 std::string not_finite_message(std::uint64_t samples);
 
-/// Inputs that hold nothing for a while, whose level steps, that the recorder clipped, or that have few valid spectra.
+/// Inputs that hold nothing for a while, whose level steps, that the recorder clipped, or that have few valid spectra,
+/// and channels that rounding clipped.
 std::vector<std::string> input_warnings(const VoltageRunSummary& summary);
 
 /// Damage, samples that are not finite, what input_warnings() tells, and that no spectrum is valid. Channels that never change are in the log of

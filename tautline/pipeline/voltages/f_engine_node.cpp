@@ -130,6 +130,11 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
       .constant_channels = after_filter(voltages_.constant_channels, description, config_.filter),
       .edge_channels = edge_channels(description, channels_of(description, config_.filter),
                                      voltages_.edge_channels)};
+  if (rounded)
+    clipping_ =
+        std::make_unique<ClippingWatch>(config_.device, details.requantised_bits, engine_->range(),
+                                        engine_->inputs(), spectra_of(inputs[0].total_samples),
+                                        block_spectra_ > 0 ? block_row_ : engine_->max_spectra());
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",
@@ -148,6 +153,7 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
 device::MemoryUse FEngineNode::bytes() const {
   device::MemoryUse use = engine_->bytes();
   if (renewal_) use.host_bytes += renewal_->bytes();
+  if (clipping_) use.host_bytes += clipping_->host_bytes();
   return use;
 }
 
@@ -259,6 +265,8 @@ void FEngineNode::hand_on(std::uint64_t first, std::size_t spectra, engine::Outp
   output_->segment_start = segment_start_;
   output_->first = first;
   output_->samples = spectra;
+  if (clipping_)
+    clipping_->look(outputs, std::as_const(*output_).view<3>(0), output_->valid.view());
   if (renewal_) {
     output_->payload = renewal_->gains();
     renewal_->count(spectra);
@@ -403,12 +411,21 @@ void FEngineNode::finish(engine::Outputs& outputs) {
                       std::to_string(samples_),
                       fmt::format("{} at least, one spectrum", engine_->span_samples()),
                       "give a longer stream, or fewer `channels`");
+  if (clipping_) clipping_->finish(outputs);
   if (!config_.log) return;
   // The array, whose names of the inputs others give, is not known here.
   std::vector<std::string> numbers;
   for (std::size_t i = 0; i < engine_->inputs(); ++i) numbers.push_back(std::to_string(i));
-  for (const std::string& text : {valid_.text(numbers), valid_.nothing_text()})
+  for (const std::string& text :
+       {valid_.text(numbers), valid_.nothing_text(), clipped_channels().text(numbers)})
     if (!text.empty()) config_.log(core::LogLevel::warning, text);
+}
+
+ClippedChannels FEngineNode::clipped_channels() const {
+  if (!clipping_) return {};
+  ClippedChannels found = clipping_->found();
+  found.correlates = config_.gains->integration_spectra() > 0;
+  return found;
 }
 
 engine::Counters FEngineNode::counters() const {

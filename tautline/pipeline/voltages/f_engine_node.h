@@ -10,6 +10,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
 #include "tautline/pipeline/checkpoint.h"
+#include "tautline/pipeline/voltages/clipping_watch.h"
 #include "tautline/pipeline/voltages/f_engine.h"
 #include "tautline/pipeline/voltages/gain_renewal.h"
 #include "tautline/pipeline/voltages/valid_shares.h"
@@ -63,6 +64,8 @@ class FEngineNode final : public engine::Node {
   const FEngine& f_engine() const { return *engine_; }
   /// Clipped components by [input], of the whole run.
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
+  /// The channels that rounding clipped too much, of the run so far.
+  ClippedChannels clipped_channels() const;
   const ValidShares& valid_shares() const { return valid_; }
 
  private:
@@ -86,8 +89,9 @@ class FEngineNode final : public engine::Node {
   bool blocks_on_device_ = false;                    // the same
   RawVoltages voltages_;
   std::unique_ptr<FEngine> engine_;
-  std::unique_ptr<GainRenewal> renewal_;  // null: gains do not change
-  engine::Block* output_ = nullptr;       // the open block
+  std::unique_ptr<GainRenewal> renewal_;     // null: gains do not change
+  std::unique_ptr<ClippingWatch> clipping_;  // null: spectra are not rounded
+  engine::Block* output_ = nullptr;          // the open block
   // Spectra of an output block that several blocks fill; 0: one fills it.
   std::size_t block_spectra_ = 0;
   std::size_t block_row_ = 0;  // its capacity in spectra

@@ -24,6 +24,7 @@ void add_facts(const VoltageFacts& facts, VoltageRunSummary& s) {
   s.clipped = facts.counts.at("clipped");
   if (const auto before = facts.counts.find("clipped_before"); before != facts.counts.end())
     s.clipped_before = before->second;
+  s.clipped_channels = facts.clipped_channels;
   s.not_finite = facts.counts.at("not_finite");
   s.damage = facts.damage;
   s.empty = facts.empty;
@@ -53,8 +54,8 @@ void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
     page.add_warning(still);
   for (const std::string& text : {facts.valid.text(names), facts.valid.nothing_text()})
     if (!text.empty()) page.add_warning(text);
-  if (!facts.rounding.empty()) page.add_warning(facts.rounding);
-  for (const std::string& text : {facts.partial, facts.fringes})
+  for (const std::string& text :
+       {facts.rounding, facts.clipped_channels.text(names), facts.partial, facts.fringes})
     if (!text.empty()) page.add_warning(text);
   if (const std::uint64_t overflowed = facts.counts.at("overflowed"); overflowed > 0)
     page.add_warning(overflow_message(overflowed));

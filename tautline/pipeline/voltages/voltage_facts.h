@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/voltages/clipped_channels.h"
 #include "tautline/pipeline/voltages/invalid_spans.h"
 #include "tautline/pipeline/voltages/valid_shares.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -37,6 +38,7 @@ struct VoltageFacts {
   /// These, "spectra", "clipped", "not_finite", and of visibilities "overflowed".
   std::map<std::string, std::uint64_t> counts;
   ClippedSamples clipped;
+  ClippedChannels clipped_channels;
   formats::Damage damage;
   stream::EmptyVoltages empty;
   stream::RecordedLevels levels;  ///< of the samples that were read

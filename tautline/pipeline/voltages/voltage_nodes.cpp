@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "tautline/core/error.h"
 #include "tautline/pipeline/graph_streams.h"
 
@@ -61,6 +63,15 @@ VoltageFacts facts_of(const VoltageNodes& nodes) {
   facts.samples = facts.of_source.at("samples");
   facts.of_source.erase("samples");
   facts.clipped = {clipped_by(nodes), components_of(nodes)};
+  for (const FEngineNode* f : counted(nodes, share_channels(nodes))) {
+    const ClippedChannels one = f->clipped_channels();
+    const std::size_t channels = facts.clipped_channels.channels + one.channels;
+    std::vector<ClippedChannel> found = std::move(facts.clipped_channels.found);
+    found.insert(found.end(), one.found.begin(), one.found.end());
+    facts.clipped_channels = one;
+    facts.clipped_channels.channels = channels;
+    facts.clipped_channels.found = std::move(found);
+  }
   facts.counts = facts.of_source;
   facts.counts["spectra"] = nodes.f_engines.front()->counters().at("spectra");
   facts.counts["clipped"] = 0;

@@ -8,6 +8,7 @@
 
 #include "tautline/engine/profile.h"
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/voltages/clipped_channels.h"
 #include "tautline/pipeline/voltages/valid_shares.h"
 #include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
@@ -22,6 +23,7 @@ struct VoltageRunSummary {
   std::uint64_t clipped = 0;  ///< components in rounding, of valid spectra
   /// Of the files' spectra when they were rounded, by their records: of whole files, whatever part was read.
   std::uint64_t clipped_before = 0;
+  ClippedChannels clipped_channels;
   std::uint64_t not_finite = 0;  ///< float samples
   double elapsed_s = 0, stream_s = 0;
   std::vector<std::string> antenna_names;  ///< as the format has them; empty: none

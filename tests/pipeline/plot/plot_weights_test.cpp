@@ -55,6 +55,8 @@ TEST_F(Plot, VisibilitiesCountByTheirSamples) {
         v.counts[k] = std::max<std::int64_t>(v.counts[k], 1);
       }
   }
+  // One length: a column each.
+  v.integration_s.assign(kIntegrations, v.description.integration_s);
   auto writer = formats::create_visibilities(scratch / "v.uvh5", v.description, true);
   for (std::size_t k = 0; k < kIntegrations; ++k) writer->write(v.integration(k));
   writer->finish();
