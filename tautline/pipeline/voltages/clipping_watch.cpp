@@ -15,8 +15,8 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kRun = 32;  // spectra: a cache line of 8-bit values
-// Runs of which one is looked at, for that many of a stream of known length at least. One in 8 took a CPU 1 % of the
-// filter bank's time where it was read from memory.
+// Runs of which one is looked at: so few that looking costs next to nothing, and that many at least of a stream of known
+// length where there are enough.
 constexpr std::uint64_t kLeastApart = 8, kMostApart = 64, kWantedRuns = 128;
 
 // Of the power of noise at the usual level.
