@@ -76,10 +76,10 @@ std::string ClippedChannels::text(const std::vector<std::string>& input_names) c
       part < 1 ? fmt::format("looked at: 1 of {} spectra", core::few_digits(1 / part))
                : "all spectra looked at",
       bits < 8 ? "`requantise` 8 clips less, " : "",
-      correlates
-          ? ", lower `gains` leave room for signals that come and go, and `settle_s` measures "
-            "gains again where a level has changed"
-          : "");
+      !correlates ? ""
+      : follows   ? ", lower `gains` leave room for signals that come and go"
+                  : ", lower `gains` leave room for signals that come and go, and `settle_s` "
+                    "measures gains again where a level has changed");
 }
 
 nlohmann::ordered_json ClippedChannels::json(std::size_t most) const {

@@ -20,6 +20,7 @@ struct ClippedChannels {
   std::size_t channels = 0;  ///< of the spectra
   double part = 1;           ///< of the spectra, that was looked at
   bool correlates = false;   ///< `gains` can be chosen, and measured again at integrations' edges
+  bool follows = false;      ///< they are measured again and again
   std::vector<ClippedChannel> found = {};
 
   /// The warning; empty where no channel was clipped.

@@ -13,6 +13,7 @@
 #include "tautline/pipeline/time_calls.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/integrator.h"
+#include "tautline/pipeline/voltages/rounding_watch.h"
 
 namespace tautline::pipeline {
 
@@ -425,6 +426,14 @@ ClippedChannels FEngineNode::clipped_channels() const {
   if (!clipping_) return {};
   ClippedChannels found = clipping_->found();
   found.correlates = config_.gains->integration_spectra() > 0;
+  found.follows = config_.gains->schedule().follow;
+  // Where visibilities are made, a warning names those of whose samples more are clipped.
+  const double components = 2 * static_cast<double>(spectra_ * engine_->channels());
+  if (found.correlates)
+    std::erase_if(found.found, [&](const ClippedChannel& one) {
+      return static_cast<double>(clipped_[one.input]) >
+             RoundingWatch::most_clipped(found.bits) * components;
+    });
   return found;
 }
 

@@ -68,6 +68,10 @@ void RoundingWatch::add(device::Queue& host_queue,
   });
 }
 
+double RoundingWatch::most_clipped(int bits) {
+  return bits == 4 ? kMostClipped4 : kMostClipped8;
+}
+
 // The factor that brings the rms of a component to the usual one, if it is noise; 0: not known, since all samples are
 // zero or clipped.
 double RoundingWatch::right_factor(const Input& input) const {
@@ -95,7 +99,7 @@ std::string RoundingWatch::text(const std::vector<std::uint64_t>& clipped, std::
                             ? static_cast<double>(clipped[i]) / static_cast<double>(components)
                             : 0;
     const bool is_zero = zero >= kMostZeros;
-    const bool is_clipped = over > (bits_ == 4 ? kMostClipped4 : kMostClipped8);
+    const bool is_clipped = over > most_clipped(bits_);
     if (is_zero) zeros.add(i, zero);
     if (is_clipped) clips.add(i, over);
     if (!is_zero && !is_clipped) continue;

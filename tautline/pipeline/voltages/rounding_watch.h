@@ -28,6 +28,9 @@ class RoundingWatch {
   RoundingWatch(int bits, std::vector<std::string> input_names)
       : bits_(bits), names_(std::move(input_names)), inputs_(names_.size()) {}
 
+  /// The largest share of an input's components that may be clipped.
+  static double most_clipped(int bits);
+
   /// Means of an integration and their counts, [channel][baseline], of these pairs (none: all), and the [channel][input]
   /// gains that were divided out of them. Runs on the threads of `host_queue`.
   void add(device::Queue& host_queue, const core::View<const std::complex<float>, 2>& means,
