@@ -168,7 +168,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   add_required_field(*command, config, "model");
   add_own(*command, options->kappa,
           {.name = "kappa", .help = "length of the focus over its waist, held unless freed"},
-          core::plain_text<double>(core::above(0)));
+          core::plain_text<double>(core::between(1, 100)));
   add_fields(*command, config,
              {"waist_um", "pixel_um", "q_per_um", "range_s", "fixed", "freed", "starts", "bounds",
               "shared", "weighted", "highest_reduced_chi2"});

@@ -106,6 +106,7 @@ class FitJudge {
     if (!changes) judge_changes(one, all, trend, fits);
     if (!changes && one.slow_changes.empty()) judge_segments(one, all);
     if (fits && weighted_) judge_parts(one, all);
+    judge_dark_time(one, all);
     if (!fits && !changes && !trend && one.slow_changes.empty()) {
       suggest_range(one, all);
       suggest_model(one, all);
@@ -190,8 +191,19 @@ class FitJudge {
   // does not describe, one without which it does.
   void judge_changes(CurveFit& one, fit::Points points, const std::optional<CountTrend>& trend,
                      bool fits) const {
+    const auto add = [&](std::string reason) {
+      one.slow_changes = std::move(reason);
+      add_reason(one.slow_changes, one.solution.trouble);
+    };
+    const std::string trend_words =
+        trend ? fmt::format("{} by {:.2g} % over the run", trend->change < 0 ? "falls" : "rises",
+                            100 * std::fabs(trend->change))
+              : "";
     const auto change = slow_change_of(curves_, one.sensor, config_.model, one.solution);
-    if (!change) return;
+    if (!change) {
+      if (trend && !fits) add("the rate " + trend_words);
+      return;
+    }
     fit::Solution with = best_fit(config_, parameters_, points);
     for (double& g : points.g) g -= change->added;
     fit::Solution without = best_fit(config_, parameters_, points);
@@ -199,14 +211,15 @@ class FitJudge {
       if (of->converged) order_species(config_, parameters_, *of);
     if (!fits && !trend && !misfit_of(one, config_.model, without, points).empty()) return;
     const std::string moved = moves(one.solution.standard_errors, with, without);
-    if (moved.empty()) return;
-    const std::string words =
-        trend
-            ? fmt::format("{} by {:.2g} % over the run", trend->change < 0 ? "falls" : "rises",
-                          100 * std::fabs(trend->change))
-            : fmt::format("changes over {:.2g} s by more than the model explains", change->part_s);
-    one.slow_changes = fmt::format("the rate {}, which moves {}", words, moved);
-    add_reason(one.slow_changes, one.solution.trouble);
+    if (moved.empty()) {
+      if (trend && !fits) add("the rate " + trend_words);
+      return;
+    }
+    add(fmt::format("the rate {}, which moves {}",
+                    trend ? trend_words
+                          : fmt::format("changes over {:.2g} s by more than the model explains",
+                                        change->part_s),
+                    moved));
   }
 
   // A segment without which the result is another by more than the others' errors explain.
@@ -240,6 +253,19 @@ class FitJudge {
     one.model_without_part = part->model;
     add_reason(fmt::format("the curve does not need {}: {}", part->part, part->why),
                one.solution.trouble);
+  }
+
+  // A dark state is told from diffusion, and from the detector, by its time alone.
+  void judge_dark_time(CurveFit& one, const fit::Points& all) const {
+    constexpr double kShorter = 5;  // times, than the curve's fall
+    const auto dark = std::ranges::find(parameters_, "tau_t_s", &fit::Parameter::name);
+    if (dark == parameters_.end() || dark->fixed) return;
+    const double time_s = one.solution.values[static_cast<std::size_t>(dark - parameters_.begin())];
+    if (kShorter * time_s > time_of(config_.model, one.solution))
+      add_reason("the dark time is no fifth of that of the fall, from which it is hardly told",
+                 one.solution.trouble);
+    else if (time_s < all.lag_s.front())
+      add_reason("the dark time is shorter than the first lag", one.solution.trouble);
   }
 
   // "n by 12 %, tau_d_s by 40 %": the number or height, and the time, where they differ by more than their errors.

@@ -92,7 +92,7 @@ std::optional<UnneededPart> unneeded_part(const FitConfig& config,
       continue;
     least = {part.name, fit::name_of(part.without),
              better ? fmt::format("its amplitude is {:.2g} standard errors", errors)
-                    : fmt::format("chi-squared is {:.3g} smaller with it", gain),
+                    : fmt::format("chi-squared is {:.3g} smaller with it", std::max(0.0, gain)),
              gain};
   }
   return least;

@@ -324,6 +324,10 @@ void parse_photon_model(const std::string& text, PhotonModel& model) {
     const std::string pair = text.substr(at, comma - at);
     const std::size_t equals = pair.find('=');
     const std::string key = pair.substr(0, equals);
+    const std::vector<std::string> keys{"n", "tau", "rate", "kappa"};
+    if (std::ranges::find(keys, key) == keys.end())
+      throw Error(ErrorKind::config, "model", key, "n, tau (s), rate (Hz) or kappa",
+                  core::did_you_mean(key, keys));
     std::string number = equals == std::string::npos ? "" : pair.substr(equals + 1);
     if (key == "tau") number = core::text::in_seconds(number);
     if (key == "rate") number = core::in_hertz(number);
@@ -342,10 +346,8 @@ void parse_photon_model(const std::string& text, PhotonModel& model) {
       species.tau_s = value;
     else if (key == "rate")
       species.rate_hz = value;
-    else if (key == "kappa")
-      model.kappa = value;
     else
-      require(false, "model", key, "n, tau (s), rate (Hz) or kappa");
+      model.kappa = value;
     at = comma + 1;
   }
   model.species.push_back(species);

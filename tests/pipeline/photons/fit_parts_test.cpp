@@ -97,6 +97,22 @@ TEST(FitParts, OfAKnownAmplitudeAreOk) {
   EXPECT_EQ(fit_curves(curves, config).fits[0].status, "ok");
 }
 
+// Exact curves: the model is the right one, but a dark time there is not what it is called.
+TEST(FitParts, DarkTimesNearOtherTimesAreNamed) {
+  const auto status = [](double dark_s) {
+    return fitted(tests::exact(tests::kTriplet, {{3.5, 2e-4, 0.4, dark_s, 5, 0}}, 0.002),
+                  tests::kTriplet)
+        .fits[0]
+        .status;
+  };
+  EXPECT_EQ(status(3e-6), "ok");
+  EXPECT_EQ(status(3e-5), "ok");
+  EXPECT_NE(status(6e-5).find("the dark time is no fifth of that of the fall"), std::string::npos)
+      << status(6e-5);
+  EXPECT_NE(status(1.5e-7).find("the dark time is shorter than the first lag"), std::string::npos)
+      << status(1.5e-7);
+}
+
 TEST(UnlikeSegments, WithABrightParticleAreNamed) {
   auto random = tests::generator();
   constexpr std::size_t kCurves = 40;

@@ -131,6 +131,19 @@ TEST(SlowChanges, LeaveNoFitOkThatIsWrong) {
   EXPECT_LE(named(fit_curves(curves_in_light(kCurves, steady, random), {})), 1u);
 }
 
+// A dye of which most bleaches: no lags are left that the model describes, and the fall is the reason.
+TEST(SlowChanges, OfMostOfTheLightAreNamed) {
+  auto random = tests::generator();
+  constexpr std::size_t kCurves = 10;
+  for (const double decay : {1.2, 1.6}) {
+    SCOPED_TRACE(testing::Message() << "decay " << decay);
+    const Level level = [decay](double part) { return std::exp(-decay * part); };
+    const FitResult result = fit_curves(curves_in_light(kCurves, level, random), {});
+    EXPECT_EQ(result.good, 0u);
+    EXPECT_EQ(named(result), kCurves);
+  }
+}
+
 // The rates of two detectors that step together: counting noise of one is not in the other.
 TEST(SlowChanges, OfCrossCorrelationsAreNamed) {
   auto random = tests::generator();
