@@ -5,6 +5,7 @@ is killed inside an integration and started again by the same command while the 
 is, to the bit, what `correlate` makes of the same samples; only the integration that was open and those for which no
 run received are missing.
 """
+import contextlib
 import json
 import pathlib
 import re
@@ -164,10 +165,13 @@ def main():
         for k in sorted(live)[:-1]:  # the last one is as long as the packets that came
             for got, expected, what in zip(live[k], whole[k], ("visibilities", "weights", "lengths")):
                 checks.same(got, expected, f"{what} of integration {k}")
-        both.write_uvh5(folder / "both.uvh5", flags_compression="gzip", nsample_compression="gzip")
-        call("report", "both.uvh5", "-o", "both.html")
-        call("plot", "both.uvh5", "-o", "both.svg")
-        facts = json.loads(call("--json", "inspect", "both.uvh5"))
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "observing.md").read_text()
+        with contextlib.chdir(folder):
+            for snippet in re.findall(r"^```python\n(.*?)^```", page, re.S | re.M):
+                exec(compile(snippet, "observing.md", "exec"), {})  # noqa: S102
+        call("report", "night.uvh5", "-o", "night.html")
+        call("plot", "night.uvh5", "-o", "night.svg")
+        facts = json.loads(call("--json", "inspect", "night.uvh5"))
         checks.same(facts["integrations"], len(live), "integrations of one file of both runs")
     checks.finish()
 

@@ -56,6 +56,7 @@ ELSEWHERE = {
     "guide/python.md": "tests/python/guide_test.py",
     "guide/first-steps.md": "tests/interop/guide_test.py",
     "guide/live.md": "tests/interop/spead_out_test.py",
+    "guide/observing.md": "tests/interop/restarted_runs_test.py",
     "guide/formats.md": "tests/interop/guide_test.py",
     "guide/interferometry.md": "tests/interop/guide_test.py",
     "guide/photons.md": "tests/interop/guide_test.py",
