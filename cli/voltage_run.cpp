@@ -46,11 +46,14 @@ void summarise(const Global& global, const std::string& schema, const std::strin
       global, schema, object,
       fmt::format(
           "{}: {}, {}, {}\n{}\n  kernels: {}\n"
-          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped in rounding{}, "
+          "  samples: {} lost, {} dropped, {}{} empty{}, {} not finite; {} clipped in rounding{}, "
           "{}\n{}{}",
           output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
           speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
           damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
+          s.empty.values > 0
+              ? fmt::format(" and {} of single channels", core::counted(s.empty.values, "value"))
+              : "",
           s.not_finite, core::counted(s.clipped, "component"),
           s.clipped_before > 0 ? fmt::format(" and {} before", s.clipped_before) : "", own.results,
           s.antenna_names.empty()

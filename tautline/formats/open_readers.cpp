@@ -68,8 +68,10 @@ void require_possible(const core::VoltageDescription& given,
 // Bands are channels; the field makes real samples what no stage takes.
 void require_complex_bands(const ReaderOptions& options, const core::VoltageDescription& stream) {
   if (options.threads_are == ThreadsAre::bands && stream.channelized() && !stream.format.complex)
-    throw core::Error(core::ErrorKind::config, "threads_are", "bands, of real samples",
-                      "complex samples where threads are bands", "leave it out");
+    throw core::Error(
+        core::ErrorKind::config, "threads_are", "bands, of real samples",
+        "complex samples where threads are bands",
+        "as antennas or polarisations the threads would be correlated with each other");
 }
 
 std::string override_text(const std::string& field, double given_hz, const std::string& teller,

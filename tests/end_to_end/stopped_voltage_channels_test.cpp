@@ -1,4 +1,5 @@
 // Channels of channelized voltages that stop: invalid from their first sample on, and no step of level.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -95,6 +96,19 @@ TEST_F(StoppedVoltageChannels, LostPacketsHaveNoWeight) {
   const auto summary = correlated();
   EXPECT_EQ(summary["empty_values"], values);
   ASSERT_EQ(summary["empty_channels"].size(), 4u);
+  const CommandResult said =
+      run_command({"correlate", scratch / "c.npy", "-o", scratch / "said.uvh5", "--format", "ci8",
+                   "--rate-hz", "10000", "--centre-hz", "1e8", "--integration", "0.05"},
+                  scratch.path().string());
+  const std::string number = std::to_string(values);
+  EXPECT_NE(
+      said.err.find(fmt::format("channels 2 to 5 of input 1x for {} samples ({} values in all)",
+                                values / 4, number)),
+      std::string::npos)
+      << said.err;
+  EXPECT_NE(said.out.find(" 0 empty and " + number + " values of single channels, "),
+            std::string::npos)
+      << said.out;
   const auto reader = formats::open_visibilities(scratch / "c.uvh5");
   for (std::size_t k = 0; k < reader->integrations(); ++k) {
     const formats::Integration one = reader->read(k);

@@ -34,7 +34,7 @@ TEST_F(Mistakes, ThreadsOfRealSamplesAreNoBands) {
            words, {"inspect", scratch / "two.vdif", "--threads-are", "bands"}})
     refused(bands, kWrongUsage,
             "--threads-are: bands, of real samples, expected complex samples where threads are "
-            "bands; leave it out");
+            "bands; as antennas or polarisations the threads would be correlated with each other");
 }
 
 // Two threads of each of the stations Wz and On.

@@ -80,13 +80,26 @@ std::string empty_channels_text(const stream::EmptyVoltages& found,
     inputs[{one.channel, one.samples}].push_back(one.input);
   std::string text;
   std::size_t named = 0;
-  for (const auto& [channel, of] : inputs) {
-    if (named == kNamedStretches) return text + " ...";
+  for (auto at = inputs.begin(); at != inputs.end();) {
+    const auto& [first, samples] = at->first;
+    const std::vector<std::size_t>& of = at->second;
+    std::size_t last = first;
+    const auto is_next = [&](const auto& one) {
+      return one.first == std::pair(last + 1, samples) && one.second == of;
+    };
+    while (++at != inputs.end() && is_next(*at)) ++last;
+    if (named == kNamedStretches) {
+      text += " ...";
+      break;
+    }
     text += named++ > 0 ? "; " : "";
-    text += fmt::format("channel {} of {} for {} samples", channel.first, name_inputs(of, names),
-                        channel.second);
+    text += last == first ? fmt::format("channel {}", first)
+                          : fmt::format("channels {} to {}", first, last);
+    text += fmt::format(" of {} for {} samples", name_inputs(of, names), samples);
   }
-  return text;
+  return found.channels.size() < 2
+             ? text
+             : fmt::format("{} ({} in all)", text, core::counted(found.values, "value"));
 }
 
 std::string constant_text(const std::vector<stream::ConstantChannel>& constant,
