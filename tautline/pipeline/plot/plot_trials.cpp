@@ -378,7 +378,8 @@ Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
   if (trials.dms().size() > 1) made.panels.push_back(std::move(picture));
   if (filled) {
     cut_below_zero(*filled);
-    made.facts.push_back({"lost data", fmt::format("filled; sums of {:.3g} s need them", filled_s(trials, range))});
+    made.facts.push_back(
+        {"lost data", fmt::format("filled; sums of {:.3g} s need them", filled_s(trials, range))});
     made.panels.push_back(std::move(*filled));
   }
   made.panels.push_back(best_series(trials, best, range, columns, time));
