@@ -133,11 +133,11 @@ TEST(RateSteps, OfAThirdAreFoundInLightThatFluctuatesByAThird) {
   std::printf("of 100 traces each: %d falls and %d returns are found\n", fallen, returned);
 }
 
-// Single cells with 2 to 40 % of the light, as of stops that are as long as a cell or shorter.
+// Single cells with 2 or 20 % of the light, as of stops that are as long as a cell or shorter.
 TEST(RateSteps, ShortFallsAreNamedWithTheirTimes) {
   auto random = tests::generator();
   constexpr std::size_t kCells = 999;
-  for (const double low : {0.02, 0.4}) {
+  for (const double low : {0.02, 0.2}) {
     const std::size_t first = 100 + random() % 300, second = 500 + random() % 300;
     const auto steps = rate_steps(fluctuating(random, kCells, 0.05, 0.3, [&](std::size_t k) {
       return k == first || k == second || k == second + 1 ? low : 1;
