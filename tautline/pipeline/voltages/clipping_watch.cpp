@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kRun = 32;  // spectra: a cache line of 8-bit values
 // Runs of which one is looked at: so few that looking costs next to nothing, and that many at least of a stream of known
 // length where there are enough.
-constexpr std::uint64_t kLeastApart = 8, kMostApart = 64, kWantedRuns = 128;
+constexpr std::uint64_t kLeastApart = 8, kMostApart = 256, kWantedRuns = 64;
 
 // Of the power of noise at the usual level.
 constexpr double kPowerOfClipped = 0.1;

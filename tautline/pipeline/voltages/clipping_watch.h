@@ -15,7 +15,7 @@
 
 namespace tautline::pipeline {
 
-/// Looks at runs of 32 spectra, evenly spread: at one in 8 of a short stream, at one in 64 of a long one and of one
+/// Looks at runs of 32 spectra, evenly spread: at one in 8 of a short stream, at one in 256 of a long one and of one
 /// whose length is not known. So an input's own counts, over all channels, stay those of the filter bank. Values at the
 /// ends of the range count as clipped.
 ///
