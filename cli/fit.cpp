@@ -35,6 +35,10 @@ void refuse_useless_kappa(const FitOptions& options) {
                       fmt::format("none with the model {}: it is for models of a focus, as 3d",
                                   pipeline::fit::name_of(model)),
                       "leave it out");
+  const bool is_usual = options.kappa >= 1 && options.kappa <= 100;  // as its bounds
+  if (!is_usual && !options.config.bounds.contains("kappa"))
+    throw core::Error(core::ErrorKind::config, "--kappa", fmt::format("{:g}", options.kappa),
+                      "1 to 100", "a focus without an end is held by --fix kappa=1e6");
   for (const auto& [option, values] :
        {std::pair{"--fix", &options.config.fixed}, {"--start-at", &options.config.starts}})
     if (values->contains("kappa"))
@@ -168,7 +172,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   add_required_field(*command, config, "model");
   add_own(*command, options->kappa,
           {.name = "kappa", .help = "length of the focus over its waist, held unless freed"},
-          core::plain_text<double>(core::between(1, 100)));
+          core::plain_text<double>(core::above(0)));
   add_fields(*command, config,
              {"waist_um", "pixel_um", "q_per_um", "range_s", "fixed", "freed", "starts", "bounds",
               "shared", "weighted", "highest_reduced_chi2"});

@@ -113,6 +113,7 @@ TEST_F(Mistakes, OptionsOfFitsThatContradictEachOther) {
   };
   refuses({"--fix", "kappa=5", "--free", "kappa"},
           "--free: kappa, expected a parameter that --fix leaves; leave one of them out");
+  refuses({"--kappa", "1e6"}, "--kappa: 1e+06, expected 1 to 100; a focus without an end");
   refuses({"--kappa", "5", "--fix", "kappa=3"}, "--kappa: 5, expected none beside --fix kappa=");
   refuses({"--kappa", "5", "--start-at", "kappa=3"},
           "--kappa: 5, expected none beside --start-at kappa=");
