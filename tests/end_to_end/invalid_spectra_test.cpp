@@ -86,7 +86,6 @@ class InvalidSpectra : public ::testing::Test {
 
 TEST_F(InvalidSpectra, OfLostSamplesStayLost) {
   auto spans = nlohmann::json::array();
-  // A short one spoils fewer spectra than a stretch that is found empty has.
   for (const std::size_t most : {1, 1, 40, 40, 200, 200, 1'000, 20'000}) {
     nlohmann::json input;
     if (random() % 3 > 0) input = random() % kInputs;
@@ -113,12 +112,12 @@ TEST_F(InvalidSpectra, OfLostSamplesStayLost) {
     EXPECT_EQ(correlate_spectra(file, kDamaged)["lost_samples"], invalid) << file << spans;
     EXPECT_NE(result.err.find(file + ".json: lists "), std::string::npos) << result.err;
     expect_equal(visibilities_in(scratch / "spectra.uvh5"), should);
-    // Without the list short gaps would be data.
+    // Without the list they are zeros, which may be found: of four spectra or more in all channels.
     auto record = nlohmann::json::parse(read_file(scratch / (file + ".json")));
     record.erase("invalid");
     write_file(scratch / (file + ".json"), record.dump());
     correlate_spectra(file, kDone);
-    EXPECT_GT(sum(visibilities_in(scratch / "spectra.uvh5")), sum(should)) << file;
+    EXPECT_GE(sum(visibilities_in(scratch / "spectra.uvh5")), sum(should)) << file;
   }
 }
 
