@@ -64,7 +64,8 @@ TEST(FitParts, ThatACurveDoesNotNeedAreNamed) {
                                   fit::Model{fit::Shape::two_species_3d, false, false}}) {
     SCOPED_TRACE(fit::name_of(model));
     const FitResult result = fitted(curves, model);
-    EXPECT_EQ(result.good, 0u);
+    // Chance makes a part of one curve in some 1,000 look needed: more than 4 of 100, once in ten million.
+    EXPECT_LE(result.good, 4u);
     std::size_t named = 0;
     for (const CurveFit& one : result.fits)
       named += one.status.find("the curve does not need ") != std::string::npos ? 1 : 0;
