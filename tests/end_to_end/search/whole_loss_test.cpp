@@ -17,11 +17,14 @@ namespace {
 // Few enough that they do not add to the measured noise.
 constexpr double kInjectedSnr = 60, kSecondsApart = 2;
 constexpr int kInjected = 24;
+// Of faint pulses, which may be closer.
+constexpr double kFaintSnr = 25, kFaintSecondsApart = 0.6;
+constexpr int kFaintDms = 10, kFaintOfEachDm = 30;
 // The part of a Gaussian's S/N that the best boxcar of any length finds.
 constexpr double kBoxcarOfGaussian = 0.943;
 
 struct InjectedPulse {
-  double dm = 0, time_s = 0, width_s = 0;
+  double dm = 0, time_s = 0, width_s = 0, snr = kInjectedSnr;
 };
 
 struct Losses {
@@ -46,13 +49,15 @@ class WholeLoss : public ::testing::Test {
   }
   // Floats, so that nothing is clipped.
   void simulate(const std::vector<InjectedPulse>& pulses) {
+    const double end_s =
+        pulses.empty() ? kSecondsApart * kInjected : pulses.back().time_s + kSecondsApart;
     std::vector<std::string> words{"simulate",    "filterbank",
                                    "--nchans",    "128",
                                    "--fch1",      "1500",
                                    "--foff",      "-2",
                                    "--tsamp",     "1ms",
                                    "--nbits",     "32",
-                                   "--duration",  std::to_string(kSecondsApart * (kInjected + 1)),
+                                   "--duration",  std::to_string(end_s),
                                    "--seed",      std::to_string(random_() % 1000000),
                                    "--overwrite", "-o",
                                    fil_};
@@ -60,7 +65,7 @@ class WholeLoss : public ::testing::Test {
       std::ostringstream text;
       text.precision(17);
       text << "dm=" << pulse.dm << ",time=" << pulse.time_s << ",width=" << pulse.width_s
-           << ",snr=" << kInjectedSnr;
+           << ",snr=" << pulse.snr;
       words.insert(words.end(), {"--pulse", text.str()});
     }
     run(words);
@@ -94,7 +99,7 @@ class WholeLoss : public ::testing::Test {
     double snr = 0;
     for (const nlohmann::json& one : lines)
       if (one.contains("time_s") &&
-          std::abs(one["time_s"].get<double>() - pulse.time_s) < kSecondsApart / 4)
+          std::abs(one["time_s"].get<double>() - pulse.time_s) < kFaintSecondsApart / 4)
         snr = std::max(snr, one["snr"].get<double>());
     EXPECT_GT(snr, 0) << "at " << pulse.time_s << " s";
     return snr;
@@ -109,6 +114,19 @@ class WholeLoss : public ::testing::Test {
       pulses.push_back({(dms[trial] + dms[trial + 1]) / 2,
                         kSecondsApart * (k + 0.5 + 0.1 * any(random_)),
                         narrowest_s * std::pow(widest_s / narrowest_s, any(random_))});
+    }
+    return pulses;
+  }
+  // Of one sample, at a few DMs half-way between two trials, any phase of the samples.
+  std::vector<InjectedPulse> faint_between_trials(const std::vector<double>& dms) {
+    std::uniform_real_distribution<double> any(0, 1);
+    const std::size_t apart = (dms.size() - 1) / kFaintDms, first = random_() % apart;
+    std::vector<InjectedPulse> pulses;
+    for (int k = 0; k < kFaintDms * kFaintOfEachDm; ++k) {
+      const std::size_t trial = first + static_cast<std::size_t>(k % kFaintDms) * apart;
+      pulses.push_back({(dms[trial] + dms[trial + 1]) / 2,
+                        kSecondsApart + kFaintSecondsApart * k + 1e-3 * any(random_), 1e-3,
+                        kFaintSnr});
     }
     return pulses;
   }
@@ -159,6 +177,30 @@ TEST_F(WholeLoss, OfTheNarrowestPulseIsAtMostMaxLoss) {
         measure({"--max-loss", std::to_string(100 * max_loss), "--method", "subband"});
     EXPECT_GT(lossy.sub_bands, 0);
     EXPECT_LE(1 - (1 - lossy.spacing) * (1 - lossy.sub_bands), max_loss + 1e-9);
+  }
+}
+
+// What a user measures who injects faint pulses: the S/N that the list has, beside that of a search of the pulses' DMs
+// alone, which are so far apart that each pulse is in one trial. The mean is over the times of arrival and the noise.
+TEST_F(WholeLoss, OfTheSnrInTheListIsAtMostMaxLoss) {
+  for (const double max_loss : {0.02, 0.10}) {
+    std::vector<std::string> options{"--dms", "0:150"};
+    if (max_loss > 0.02) options.insert(options.end(), {"--max-loss", "10"});
+    simulate({});
+    search(options);
+    const std::vector<double> dms =
+        nlohmann::json::parse(read_file(scratch_ / "c.csv.json"))["dms"];
+    const std::vector<InjectedPulse> pulses = faint_between_trials(dms);
+    simulate(pulses);
+    const auto found = search(options), own = search_near(pulses, 0);
+    std::vector<double> lost;
+    for (const InjectedPulse& pulse : pulses)
+      lost.push_back(1 - snr_at(pulse, found) / snr_at(pulse, own));
+    const Losses of = losses_of(lost);
+    std::cout << dms.size() << " trials, " << lost.size() << " pulses of S/N " << kFaintSnr
+              << ": lost " << of.mean << " +- " << of.error << ", at most " << max_loss
+              << std::endl;
+    EXPECT_LE(of.mean, max_loss);
   }
 }
 
