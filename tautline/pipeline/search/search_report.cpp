@@ -337,7 +337,8 @@ void SearchReport::measure_noise(const SearchRunNodes& nodes, const std::stop_to
                                                       description().whole_numbers, summary_.empty)
                    : noise_about(*widest, config_.zero_dm);
   if (!summary_.noise_of_width || !summary_.noise_of_width->is_much()) return;
-  ZeroDmAgainstNoise zero_dm{!config_.zero_dm && !description().time_series, {}};
+  ZeroDmAgainstNoise zero_dm{
+      !config_.zero_dm && !description().time_series, channels_stopped(summary_.empty), {}};
   if (zero_dm.possible && !input_->live)
     if (const auto noise = noise_about(*widest, true)) zero_dm.excess = noise->excess;
   device_->shared().log(
