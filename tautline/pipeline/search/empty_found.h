@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
 
@@ -32,6 +35,7 @@ struct EmptyFound {
   EmptyTimes first_kept;
   /// Beside empty stretches: spectra that equal the one before, and those compared; 0 where noise has such, too.
   std::uint64_t repeated = 0, compared = 0;
+  std::uint64_t told = 0;                    ///< of the stretches: by the record of a series
   static constexpr std::size_t kListed = 100'000;
 };
 
@@ -44,8 +48,12 @@ nlohmann::ordered_json not_finite_channels(const EmptyFound& found);
 /// "channel 5 for 2000 samples, channel 7 for 19000 samples ..."; empty for none. `samples`: [channel].
 std::string channels_text(const std::vector<std::uint64_t>& samples, bool longest_first = false);
 /// How many values are at the largest value for long, and are data; empty for none.
+  KeptAsData kept_as_data;
 std::string clipped_text(const EmptyFound& found);
 /// What became of `all` values that were not finite, and which channels had the most of those in a row; empty for none.
 std::string not_finite_text(const EmptyFound& found, std::uint64_t all);
+
+  /// Stretches that the record of a series tells of, all of which are left out, or kept as data.
+  void add_told(std::size_t beam, std::span<const SampleRange> times, bool as_data);
 
 }  // namespace tautline::pipeline

@@ -22,17 +22,6 @@ constexpr std::uint64_t kNear = 64;
 // That channels which stop among the first samples are measured in.
 constexpr std::uint64_t kFirstPieces = 5;
 
-// Looks at the middle first: most spectra that differ differ there.
-bool equal_spectra(const std::byte* a, const std::byte* b, std::size_t bytes) {
-  std::uint64_t x = 0, y = 0;
-  if (bytes >= sizeof x) {
-    const std::size_t middle = (bytes - sizeof x) / 2;
-    std::memcpy(&x, a + middle, sizeof x);
-    std::memcpy(&y, b + middle, sizeof y);
-  }
-  return x == y && std::memcmp(a, b, bytes) == 0;
-}
-
 }  // namespace
 
 std::size_t spectra_ahead(const formats::FilterbankDescription& description,

@@ -43,6 +43,10 @@ FilterbankSourceNode::FilterbankSourceNode(
   for (const auto& reader : readers_) {
     stream_.beams.push_back(reader->description());
     if (stream_.beams.back().time_series) continue;  // what was filled before is not known
+    // Gaps that a reader fills are none of the data's; a series that tells what the filterbank lacked has sums there.
+    if (empty_config_ == Empty::keep && !device_ && stream_.data_segments.size() < 2 &&
+        reader->description().series_breaks.empty())
+      kept_.emplace_back(reader->description());
     filled_.push_back(std::make_shared<FilledValues>(stream_.beams.back().channels));
     stream_.filled.push_back(filled_.back());
   }
@@ -119,6 +123,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
   if (!filled || done_ == stream_.parts[turn.part].placed.range.count) {
     if (empty_ && turn.pass == 0) note_masked(turn);
     ++segment_;
+    if (!kept_.empty() && turn.pass == 0) note_kept();
     done_ = 0;
   }
   return segment_ < segments_;
@@ -147,6 +152,20 @@ void FilterbankSourceNode::begin_pass() {
   if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, masked_times_, reader());
   if (empty_config_ != Empty::keep)
     empty_ = std::make_unique<EmptyStretches>(reader(), part().placed.range,
+// At the end of a part.
+void FilterbankSourceNode::note_kept() {
+  kept_[part().beam].end();
+  KeptAsData& found = found_.kept_as_data;
+  found = {};
+  for (std::size_t beam = 0; beam < kept_.size(); ++beam) {
+    const KeptEmpty& kept = kept_[beam];
+    found.stretches += kept.stretches();
+    found.samples += kept.samples();
+    for (const SampleRange& one : kept.list()) found.list.push_back({beam, one.first, one.count});
+    found.channels = std::max(found.channels, kept.channels());
+  }
+}
+
                                               stream_.left_out[part().beam], MissingTimes::noise);
   finite_ = std::make_unique<FiniteValues>(reader(), part().placed.range);
   filling_ = {};
@@ -295,6 +314,8 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
     samples_ += done_ - block.first;
     note_filled(block.first);
     if (empty_) found_.not_finite += empty_->not_finite_values() - not_finite;
+  if (!kept_.empty() && turn.pass == 0)
+    kept_[part().beam].look(bytes.first(block.samples * sample_bytes), grid_first + block.first);
   }
   block.set_extent(0, 0, block.samples);
   if (masking_) {

@@ -89,6 +89,7 @@ class FilterbankSourceNode final : public engine::Node {
   void note_masked(const FilterbankStream::Turn& turn);
   bool fill(engine::Block& block, const FilterbankStream::Turn& turn);
   std::uint64_t treat_empty(std::span<std::byte> bytes, bool counting);
+  void note_kept();
   void count_repeated(std::size_t from, std::size_t end);
   std::size_t fill_stretch(std::span<std::byte> bytes, bool counting);
   std::uint64_t goes_on(std::span<const std::byte> bytes, bool counting);

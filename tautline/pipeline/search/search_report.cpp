@@ -102,8 +102,7 @@ void SearchReport::require_injections() const {
 
 void SearchReport::summarise_plan() {
   SearchSummary& s = summary_;
-  s.samples = samples();
-  s.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
+  s.samples = 0;
   s.data_segments = 0;
   for (const Beam& beam : beams()) {
     s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
@@ -112,8 +111,11 @@ void SearchReport::summarise_plan() {
     s.level_steps.insert(s.level_steps.end(), beam.level_steps.begin(), beam.level_steps.end());
     s.uncut_levels.insert(s.uncut_levels.end(), beam.uncut_levels.begin(), beam.uncut_levels.end());
     s.data_segments += beam.data_segments.size();
+    s.samples += beam.times_read();
     s.gap_samples += beam.gap_samples();
   }
+  s.stream_s = static_cast<double>(s.samples) / description().rate_hz.value();
+  add_empty_of_series();
   const auto& passes = plan_->passes();
   s.trials = plan_->trials().trials();
   s.spacing_loss = plan_->chosen().spacing_loss;
@@ -137,6 +139,11 @@ void SearchReport::summarise_plan() {
     }
   }
   s.whole_loss = 1 - (1 - s.spacing_loss) * (1 - s.width_loss) * (1 - s.loss);
+}
+
+void SearchReport::add_empty_of_series() {
+  for (std::size_t b = 0; b < beams().size(); ++b)
+    summary_.empty.add_told(b, beams()[b].empty, config_.keep_constant);
 }
 
 void SearchReport::input_ended() {
@@ -222,7 +229,8 @@ std::string SearchReport::plan_text() const {
   const double data_s = summary_.stream_s;
   if (summary_.data_segments > beams().size())
     lines += "; " + core::counted(summary_.data_segments, "segment") + " of data, " +
-             core::counted(summary_.gap_samples, "sample") + " missing between them";
+             core::counted(summary_.gap_samples + summary_.empty.samples, "sample") +
+             " missing between them";
   if (summary_.ignored_channels > 0)
     lines += "; " + std::to_string(summary_.ignored_channels) + " of " +
              core::counted(description().channels, "channel") + " left out";
@@ -243,6 +251,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   s.empty = nodes.source->empty();
   if (nodes.inject != nullptr) {
     s.injections = nodes.sink->injections();
+  add_empty_of_series();
     s.clipped = nodes.inject->clipped();
   }
   if (nodes.iqrm != nullptr) s.iqrm = nodes.iqrm->found();

@@ -56,6 +56,7 @@ class SearchReport {
   void require_cutouts() const;
   void require_injections() const;
   void summarise_plan();
+  void add_empty_of_series();
   void summarise_run(const SearchRunNodes& nodes);
   void summarise_searched(const std::vector<SearchedData>& data);
   std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
