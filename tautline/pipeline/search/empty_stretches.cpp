@@ -444,6 +444,7 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
     while (end < run.to && !noise.empty() && noise[end] != 0) ++end;
     if (end > t) {
       substitutes_.draw(piece, run.channel, t, end, range_.first + first);
+      drawn_.push_back({run.channel, first + t, first + end});
       continue;
     }
     std::memcpy(piece + t * sample_bytes_ + offset, mean, value_bytes_);
@@ -458,6 +459,7 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
   replaced_.clear();
+  drawn_.clear();
   const std::size_t count = piece.size() / sample_bytes_;
   if (!each_channel_ || channels_ < 2 || count == 0) {
     if (!ahead) {

@@ -200,6 +200,9 @@ std::string SearchReport::page_text() const {
   page.pictures = summary_.pictures;
   page.warnings = data_warnings(summary_);
   if (!summary_.changing_level.empty()) page.warnings.push_back(summary_.changing_level);
+  page.warnings.insert(page.warnings.end(), summary_.stopped_bands.begin(),
+                       summary_.stopped_bands.end());
+  if (!summary_.widest_boxcars.empty()) page.warnings.push_back(summary_.widest_boxcars);
   for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
   page.facts.emplace_back("run", config_.history);
   page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
@@ -210,10 +213,10 @@ std::string SearchReport::page_text() const {
   page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
   page.facts.emplace_back("steps of level", std::to_string(summary_.level_steps.size()));
   page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
+  for (const std::string& kept : kept_texts(summary_)) page.facts.emplace_back("kept", kept);
   page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
   page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
   page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
-  for (const std::string& kept : kept_texts(summary_)) page.facts.emplace_back("kept", kept);
   if (config_.inject.every_s > 0)
     page.facts.emplace_back(
         "injected pulses", fmt::format("{}, {} recalled; marked in the list",

@@ -177,6 +177,8 @@ std::string SearchReport::describe(const SearchRunNodes& nodes, const std::stop_
     measure_noise(nodes, stop);
     look_at_levels(nodes, stop);
     look_at_dispersion();
+    look_at_stops();
+    look_at_widths();
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
   return record_text(nodes);
@@ -249,9 +251,9 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   SearchSummary& s = summary_;
   s.masked = nodes.source->counters()["masked"];
   s.empty = nodes.source->empty();
+  add_empty_of_series();
   if (nodes.inject != nullptr) {
     s.injections = nodes.sink->injections();
-  add_empty_of_series();
     s.clipped = nodes.inject->clipped();
   }
   if (nodes.iqrm != nullptr) s.iqrm = nodes.iqrm->found();

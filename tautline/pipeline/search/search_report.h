@@ -70,6 +70,8 @@ class SearchReport {
   void measure_noise(const SearchRunNodes& nodes, const std::stop_token& stop);
   void look_at_levels(const SearchRunNodes& nodes, const std::stop_token& stop);
   void look_at_dispersion() const;
+  void look_at_stops();
+  void look_at_widths();
   std::optional<WidthNoise> noise_about(const core::Candidate& candidate, bool zero_dm) const;
   std::size_t wanted_pictures() const;
   std::size_t wanted_cutouts() const;
