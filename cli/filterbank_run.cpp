@@ -126,8 +126,10 @@ void warn_of_little_data(const pipeline::FilterbankRunSummary& s) {
   const auto times = static_cast<double>(s.samples + s.gap_samples);
   const auto without = static_cast<double>(s.empty.samples + s.gap_samples);
   if (s.empty.samples < s.samples && without >= kMuch * times)
-    spdlog::warn("much of the input holds no data: of {} no channel changes in {}; {} are in gaps",
-                 core::counted(s.samples, "sample"), s.empty.samples, s.gap_samples);
+    spdlog::warn("much of the input holds no data: of {} {} {}; {} are in gaps",
+                 core::counted(s.samples, "sample"),
+                 s.empty.told > 0 ? "the filterbank had none in" : "no channel changes in",
+                 s.empty.samples, s.gap_samples);
   std::size_t stopped = s.constant_channels;
   for (const std::uint64_t values : s.empty.channels)
     if (static_cast<double>(values) >= kMuch * times) ++stopped;
@@ -180,6 +182,8 @@ std::string counted_line(const pipeline::FilterbankRunSummary& s) {
       s.masked, s.empty.values);
   for (const std::string& empty : pipeline::empty_texts(s))
     line += "\n  empty: " + option_words().text(empty);
+  for (const std::string& kept : pipeline::kept_texts(s))
+    line += "\n  kept: " + option_words().text(kept);
   return line + iqrm_summary(s.iqrm) + steps_text(s.level_steps) + uncut_text(s.uncut_levels);
 }
 

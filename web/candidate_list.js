@@ -70,7 +70,7 @@
 
     /** Name, heading, what is shown, and what it sorts by (if not what the candidate has of that name). */
     columns() {
-      const { duration, count } = tautline;
+      const { duration, count, short } = tautline;
       const { sample_s, beams } = this.message;
       const list = [
         { name: "place", title: "#", text: (one, index) => String(index + 1), by: (one, index) => index },
@@ -84,6 +84,9 @@
       if (beams) list.push(
         { name: "beam", title: "beam", text: (one) => String(one.beam), hint: (one) => beams[one.beam] },
         { name: "beams", title: "in beams", text: (one) => one.in_many_beams ? `${one.beams} (many)` : String(one.beams) });
+      if (this.message.candidates.some((one) => one.filled)) list.push(
+        { name: "filled", title: "filled (%)", text: (one) => one.filled ? short(100 * one.filled) : "", by: (one) => one.filled || 0,
+          hint: () => "of the values along its sweep, those that stand in for data" });
       if (this.message.candidates.some((one) => one.injected)) list.push(
         { name: "injected", title: "injected", text: (one) => one.injected ? "yes" : "", by: (one) => one.injected ? 1 : 0 });
       return list.concat([

@@ -71,6 +71,36 @@ class CandidateList(unittest.TestCase):
             self.assertEqual(order, "descending", name)
             self.assertEqual(rising, sorted(rising), name)
 
+    def test_says_what_was_filled(self):
+        told = self.in_page("return document.querySelectorAll('#list th[data-column=filled]').length;")
+        self.assertEqual(told, 0)  # of no candidate anything was
+        path = self.folder / "obs.fil"
+        file = bytearray(path.read_bytes())
+        times, channels = 15625, 64
+        data = len(file) - times * channels
+        first = round(2.5 / 512e-6)  # a quarter of the band, around the pulse at 3 s
+        for t in range(first, first + 3000):
+            file[data + t * channels + 16:data + t * channels + 32] = bytes(16)
+        path.write_bytes(file)
+        self.search("0:120:1", "--overwrite")
+        lines = (self.folder / "c.csv").read_text().splitlines()
+        place = lines[0].split(",").index("filled")
+        written = [float(line.split(",")[place]) for line in lines[1:]]
+        self.assertGreater(max(written), 0.2)
+        self.assertEqual(min(written), 0)
+        shown, sorted_, text = self.in_page("""
+            const k = [...document.querySelectorAll('#list th')].findIndex((one) => one.dataset.column === 'filled');
+            const shown = column(k);
+            press('filled');
+            return [shown, column(k), page.list.text('csv')];""")
+        numbers = [float(one or 0) for one in shown]
+        self.assertEqual(len(numbers), len(written))
+        for number, share in zip(numbers, written):
+            self.assertAlmostEqual(number, 100 * share, delta=0.01 * 100 * share + 1e-3)
+        self.assertEqual([float(one or 0) for one in sorted_], sorted(numbers, reverse=True))
+        self.assertEqual(sorted(line.split(",")[place] for line in text.splitlines()[1:]),
+                         sorted(line.split(",")[place] for line in lines[1:]))
+
     def test_marks_and_notes_survive_and_are_downloaded(self):
         chosen = self.in_page("""
             set(rows()[0].querySelector('select'), 'pulse');

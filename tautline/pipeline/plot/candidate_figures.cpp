@@ -68,13 +68,19 @@ figure::Panel profile_panel(const CandidatePictures& p, const figure::Axis& time
   return panel;
 }
 
-figure::Figure candidate_figure(const core::Candidate& candidate, const CandidatePictures& p,
-                                const formats::candidates::SearchDescription& search,
-                                std::size_t rank) {
+}  // namespace
+
+figure::Figure candidate_figure(const SearchSummary& summary, std::size_t index) {
+  const core::Candidate& candidate = summary.candidates[index];
+  const CandidatePictures& p = summary.pictures[index];
+  const formats::candidates::SearchDescription& search = summary.search_of(candidate);
+  std::string name = fmt::format("Candidate {}", index + 1);
+  if (summary.searched.size() > 1) name += fmt::format(", beam {}", candidate.beam);
+  if (candidate.injected) name += ", injected";
   double scale = 1;
   figure::Axis time = plot::time_axis(p.first_s, static_cast<double>(p.bins) * p.bin_s, scale);
   time.label = "time after the candidate's";
-  figure::Figure made{fmt::format("Candidate {}: S/N {:.1f}, DM {:.6g} pc cm\u207b\u00b3", rank,
+  figure::Figure made{fmt::format("{}: S/N {:.1f}, DM {:.6g} pc cm\u207b\u00b3", name,
                                   candidate.snr, candidate.dm)};
   made.facts = {
       {"file", plot::name_of(search.file)},
@@ -92,10 +98,10 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
       p.bins, from_the_lowest(p.frequency_time, p.bins), axis(kColour, "")));
   made.panels.push_back(dm_panel(p, time));
   made.notes.push_back("Each bin of time, frequency and DM is shown in units of its own noise.");
+  if (candidate.injected)
+    made.notes.push_back("The pulse was injected: these are the file's samples, without it.");
   return made;
 }
-
-}  // namespace
 
 void require_candidate_pictures(const std::string& folder, const std::string& list,
                                 bool overwrite) {
@@ -126,13 +132,9 @@ void CandidatePictureFiles::draw(const SearchSummary& summary) {
   const formats::OutputFolder made("picture_folder", drawn);
   while (paths_.size() < summary.pictures.size()) {
     const std::size_t k = paths_.size();
-    const core::Candidate& candidate = summary.candidates[k];
     const std::string path = picture_path(folders_->folder.path(), k + 1),
                       partial = picture_path(drawn, k + 1);
-    formats::picture::write(
-        partial,
-        candidate_figure(candidate, summary.pictures[k], summary.search_of(candidate), k + 1),
-        true);
+    formats::picture::write(partial, candidate_figure(summary, k), true);
     formats::refuse_existing(path, overwrite_);
     std::error_code error;
     std::filesystem::rename(partial, path, error);

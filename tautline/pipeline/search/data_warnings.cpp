@@ -19,20 +19,26 @@ std::string treatment_text(const EmptyFound& empty) {
                      empty.stretches - empty.filled);
 }
 
+// " 403 samples from 17000, ...", the first of them.
+std::string places_text(const std::vector<EmptyTimes>& list, std::uint64_t all) {
+  constexpr std::size_t kNamed = 3;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(kNamed, list.size()); ++k)
+    text += fmt::format("{} {} from {}", k > 0 ? "," : "", core::counted(list[k].samples, "sample"),
+                        list[k].first_sample);
+  return text + (all > kNamed ? " ..." : "");
+}
+
 }  // namespace
 
 std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
-  constexpr std::size_t kNamed = 3;
   std::vector<std::string> texts;
   if (s.empty.stretches > 0) {
-    std::string text = fmt::format("{} in which no channel changes, {}:",
-                                   core::counted(s.empty.stretches, "stretch", "stretches"),
-                                   treatment_text(s.empty));
-    for (std::size_t k = 0; k < std::min(kNamed, s.empty.list.size()); ++k)
-      text += fmt::format("{} {} from {}", k > 0 ? "," : "",
-                          core::counted(s.empty.list[k].samples, "sample"),
-                          s.empty.list[k].first_sample);
-    texts.push_back(text + (s.empty.stretches > kNamed ? " ..." : ""));
+    std::string text = fmt::format(
+        "{} {}, {}:", core::counted(s.empty.stretches, "stretch", "stretches"),
+        s.empty.told > 0 ? "without data in the filterbank" : "in which no channel changes",
+        treatment_text(s.empty));
+    texts.push_back(text + places_text(s.empty.list, s.empty.stretches));
   }
   const auto stopped = static_cast<std::size_t>(std::count_if(
       s.empty.channels.begin(), s.empty.channels.end(), [](std::uint64_t n) { return n > 0; }));
@@ -56,6 +62,21 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
         fmt::format("{} never changed, left out (`keep_constant` takes values that hardly vary for "
                     "data)",
                     core::counted(s.constant_channels, "channel")));
+  return texts;
+}
+
+std::vector<std::string> kept_texts(const FilterbankRunSummary& s) {
+  const KeptAsData& kept = s.empty.kept_as_data;
+  std::vector<std::string> texts;
+  if (kept.stretches > 0)
+    texts.push_back(fmt::format("{} without data, of {}, kept as data, as `keep_constant` says:{}",
+                                core::counted(kept.stretches, "stretch", "stretches"),
+                                core::counted(kept.samples, "sample"),
+                                places_text(kept.list, kept.stretches)));
+  if (kept.channels > 0)
+    texts.push_back(fmt::format(
+        "{} kept as data, as `keep_constant` says",
+        core::counted(kept.channels, "channel that never changes", "channels that never change")));
   return texts;
 }
 

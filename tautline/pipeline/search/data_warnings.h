@@ -11,6 +11,10 @@ namespace tautline::pipeline {
 /// "2 channels never changed, left out", a text for each kind of times and channels without data.
 std::vector<std::string> empty_texts(const FilterbankRunSummary& summary);
 
+/// "2 channels that never change kept as data, as `keep_constant` says", a text for each kind; none where that was not
+/// asked for.
+std::vector<std::string> kept_texts(const FilterbankRunSummary& summary);
+
 /// The warning of a run over samples that all held nothing; empty for any other.
 std::string nothing_text(const FilterbankRunSummary& summary);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "tautline/core/counted.h"
 
@@ -20,6 +21,23 @@ nlohmann::ordered_json channels_list(const std::vector<std::uint64_t>& samples) 
 }
 
 }  // namespace
+
+void EmptyFound::add_told(std::size_t beam, std::span<const SampleRange> times, bool as_data) {
+  for (const SampleRange& one : times) {
+    if (as_data) {
+      kept_as_data.samples += one.count;
+      ++kept_as_data.stretches;
+      kept_as_data.list.push_back({beam, one.first, one.count});
+      continue;
+    }
+    samples += one.count;
+    ++stretches;
+    ++told;
+    if (list.size() < kListed) list.push_back({beam, one.first, one.count});
+  }
+  std::ranges::stable_sort(
+      list, {}, [](const EmptyTimes& one) { return std::pair(one.beam, one.first_sample); });
+}
 
 nlohmann::ordered_json empty_stretches(const EmptyFound& found, std::size_t most) {
   auto list = nlohmann::ordered_json::array();

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
 
@@ -15,10 +18,24 @@ struct EmptyTimes {
   std::uint64_t first_sample = 0, samples = 0;
 };
 
+/// Noise in the place of a channel for long; `first_sample` as its reader counts.
+struct LongStop {
+  std::size_t beam = 0, channel = 0;
+  std::uint64_t first_sample = 0, samples = 0;
+};
+
+/// What would hold nothing, but is data, because the configuration says so.
+struct KeptAsData {
+  std::uint64_t stretches = 0, samples = 0;  ///< of equal spectra, and their times
+  std::vector<EmptyTimes> list;              ///< the first ones
+  std::size_t channels = 0;                  ///< that never change; of beams the most
+};
+
 /// The empty stretches found in the first pass over each part.
 struct EmptyFound {
   std::uint64_t samples = 0, stretches = 0;  ///< times without data
   std::uint64_t filled = 0;                  ///< of the stretches; the others are left out, as gaps
+  std::uint64_t told = 0;                    ///< of the stretches: by the record of a series
   std::uint64_t values = 0;                  ///< times x channels of channels that stopped
   std::uint64_t noise_samples = 0;      ///< times at which noise took the place of some of them
   std::vector<std::uint64_t> channels;  ///< [channel] of each channel, all beams together
@@ -28,11 +45,16 @@ struct EmptyFound {
   std::vector<std::uint64_t> clipped;  ///< [channel] at the largest value for long, kept as data
   std::vector<EmptyTimes> list;        ///< the first kListed stretches
   std::vector<EmptyTimes> mostly;      ///< the first kListed at which most channels stopped
+  std::vector<LongStop> long_stops;    ///< the first LongStops::kMost
   std::uint64_t kept = 0;  ///< stretches of equal spectra that are data, as clipped pulses are
   EmptyTimes first_kept;
+  KeptAsData kept_as_data;
   /// Beside empty stretches: spectra that equal the one before, and those compared; 0 where noise has such, too.
   std::uint64_t repeated = 0, compared = 0;
   static constexpr std::size_t kListed = 100'000;
+
+  /// Stretches that the record of a series tells of, all of which are left out, or kept as data.
+  void add_told(std::size_t beam, std::span<const SampleRange> times, bool as_data);
 };
 
 /// The first `most` stretches without data: {beam, first_sample, samples}.

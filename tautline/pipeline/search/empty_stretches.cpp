@@ -22,17 +22,6 @@ constexpr std::uint64_t kNear = 64;
 // That channels which stop among the first samples are measured in.
 constexpr std::uint64_t kFirstPieces = 5;
 
-// Looks at the middle first: most spectra that differ differ there.
-bool equal_spectra(const std::byte* a, const std::byte* b, std::size_t bytes) {
-  std::uint64_t x = 0, y = 0;
-  if (bytes >= sizeof x) {
-    const std::size_t middle = (bytes - sizeof x) / 2;
-    std::memcpy(&x, a + middle, sizeof x);
-    std::memcpy(&y, b + middle, sizeof y);
-  }
-  return x == y && std::memcmp(a, b, bytes) == 0;
-}
-
 }  // namespace
 
 std::size_t spectra_ahead(const formats::FilterbankDescription& description,
@@ -455,6 +444,7 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
     while (end < run.to && !noise.empty() && noise[end] != 0) ++end;
     if (end > t) {
       substitutes_.draw(piece, run.channel, t, end, range_.first + first);
+      drawn_.push_back({run.channel, first + t, first + end});
       continue;
     }
     std::memcpy(piece + t * sample_bytes_ + offset, mean, value_bytes_);
@@ -469,6 +459,7 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
   replaced_.clear();
+  drawn_.clear();
   const std::size_t count = piece.size() / sample_bytes_;
   if (!each_channel_ || channels_ < 2 || count == 0) {
     if (!ahead) {

@@ -50,6 +50,8 @@ class EmptyStretches {
 
   /// By the last mask_channels(), at positions of the range.
   const std::vector<FilledRun>& replaced() const { return replaced_; }
+  /// Those of them in whose place noise came.
+  const std::vector<FilledRun>& drawn() const { return drawn_; }
   /// Times that each channel had finite values replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
   /// Times that each channel was not finite so far, where that was replaced, or left out or filled with all channels.
@@ -161,7 +163,7 @@ class EmptyStretches {
   std::vector<std::byte> largest_;                     // value of a channel; none of floats
   std::uint64_t most_clipped_ = 0;     // samples of the largest value from which on they are a stop
   std::vector<Clipped> clipped_runs_;  // [channel] at the last piece's end
-  std::vector<FilledRun> replaced_;
+  std::vector<FilledRun> replaced_, drawn_;
   std::vector<std::size_t> known_;  // [channel] end of the run seen last
   std::uint64_t not_finite_values_ = 0, noise_samples_ = 0;
   std::vector<SampleRange> mostly_masked_;

@@ -150,6 +150,17 @@ void split_series(Beam& beam) {
   beam.data_segments = std::move(parts);
 }
 
+std::vector<SampleRange> empty_of_series(const Beam& beam) {
+  std::vector<SampleRange> empty;
+  for (const auto& [range, grid_first] : beam.data_segments)
+    for (const auto& one : beam.description().series_breaks) {
+      const std::uint64_t first = std::max(one.first, range.first),
+                          end = std::min(one.end, range.first + range.count);
+      if (first < end) empty.push_back({grid_first + (first - range.first), end - first});
+    }
+  return empty;
+}
+
 // "at 3.2 s for 0.5 s, ...", of rises of the level or of the others; empty for none.
 std::string uncut_places(const Beam& beam, bool rises) {
   constexpr std::size_t kNamed = 3;
@@ -186,10 +197,15 @@ void log_uncut(const Beam& beam, const device::Device& device) {
 
 }  // namespace
 
+std::uint64_t Beam::times_read() const {
+  return empty.empty() ? samples() : range.count;
+}
+
 std::uint64_t Beam::gap_samples() const {
-  const std::uint64_t span = data_segments.back().grid_first + data_segments.back().range.count -
-                             data_segments.front().grid_first;
-  return span - samples();
+  // A series is cut where its file lacks nothing.
+  const auto segments = empty.empty() ? data_segments : split_at_gaps(*reader, range);
+  return segments.back().grid_first + segments.back().range.count - segments.front().grid_first -
+         times_read();
 }
 
 std::uint64_t Beam::samples() const {
@@ -231,6 +247,7 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
   for (Beam& beam : beams) {
     const bool several = !beam.description().trial_dms.empty();
     if (beam.description().time_series) refuse_cleaning(config, beam.description());
+    beam.empty = empty_of_series(beam);
     if (beam.description().time_series && !config.keep_constant) split_series(beam);
     if (several) continue;
     if (!config.keep_constant && !beam.description().time_series)

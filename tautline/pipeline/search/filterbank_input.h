@@ -24,6 +24,8 @@ struct Beam {
   std::shared_ptr<formats::FilterbankReader> reader;
   SampleRange range;
   std::vector<PlacedRange> data_segments;  ///< of the range
+  /// Of a series, on its grid: times at which, as its record says, the filterbank held no data.
+  std::vector<SampleRange> empty;
   LeftOutChannels left_out;
   std::vector<LevelStep> level_steps;    ///< data segments end at them
   std::vector<UncutLevel> uncut_levels;  ///< no data segment ends there
@@ -32,7 +34,9 @@ struct Beam {
   double rate_hz() const { return description().rate_hz.value(); }
   /// Times of the data segments.
   std::uint64_t samples() const;
-  /// Times between the data segments.
+  /// Times of the range that the files have, those at which a series is empty among them.
+  std::uint64_t times_read() const;
+  /// Times that the files lack.
   std::uint64_t gap_samples() const;
 };
 

@@ -35,6 +35,7 @@ FilterbankSourceNode::FilterbankSourceNode(
       masked_times_(config.masked_times),
       empty_config_(config.empty),
       device_(std::move(config.device)),
+      long_stops_(readers_.front()->description().channels),
       replaced_(std::move(config.replaced)) {
   if (device_ && (mask_ || empty_config_ != Empty::keep))
     throw core::Error(core::ErrorKind::config, mask_ ? "mask" : "keep_constant",
@@ -42,6 +43,10 @@ FilterbankSourceNode::FilterbankSourceNode(
                       "samples in the host's memory, or no mask and `keep_constant`");
   for (const auto& reader : readers_) {
     stream_.beams.push_back(reader->description());
+    // Gaps that a reader fills are none of the data's; a series that tells what the filterbank lacked has sums there.
+    if (empty_config_ == Empty::keep && !device_ && stream_.data_segments.size() < 2 &&
+        reader->description().series_breaks.empty())
+      kept_.emplace_back(reader->description());
     if (stream_.beams.back().time_series) continue;  // what was filled before is not known
     filled_.push_back(std::make_shared<FilledValues>(stream_.beams.back().channels));
     stream_.filled.push_back(filled_.back());
@@ -118,6 +123,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
   }
   if (!filled || done_ == stream_.parts[turn.part].placed.range.count) {
     if (empty_ && turn.pass == 0) note_masked(turn);
+    if (!kept_.empty() && turn.pass == 0) note_kept();
     ++segment_;
     done_ = 0;
   }
@@ -133,6 +139,10 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
     found_.clipped[c] += empty_->clipped()[c];
   }
   const FilterbankPart& of = stream_.parts[turn.part];
+  for (const FilledRun& one : long_stops_.take())
+    if (found_.long_stops.size() < LongStops::kMost)
+      found_.long_stops.push_back(
+          {of.beam, one.channel, of.placed.range.first + one.first, one.end - one.first});
   if (found_.kept == 0 && empty_->kept() > 0)
     found_.first_kept = {of.beam, of.placed.grid_first + empty_->first_kept().first,
                          empty_->first_kept().count};
@@ -140,6 +150,20 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
   for (const SampleRange& one : empty_->mostly_masked())
     if (found_.mostly.size() < EmptyFound::kListed)
       found_.mostly.push_back({of.beam, of.placed.grid_first + one.first, one.count});
+}
+
+// At the end of a part.
+void FilterbankSourceNode::note_kept() {
+  kept_[part().beam].end();
+  KeptAsData& found = found_.kept_as_data;
+  found = {};
+  for (std::size_t beam = 0; beam < kept_.size(); ++beam) {
+    const KeptEmpty& kept = kept_[beam];
+    found.stretches += kept.stretches();
+    found.samples += kept.samples();
+    for (const SampleRange& one : kept.list()) found.list.push_back({beam, one.first, one.count});
+    found.channels = std::max(found.channels, kept.channels());
+  }
 }
 
 // Means of channels are those of earlier samples, so each pass begins with none.
@@ -166,6 +190,7 @@ std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes, bool 
     empty_->fill(bytes.first(times * repeated_.size()), done_,
                  filling_.count < kLeastGap ? MissingTimes::noise : MissingTimes::mean);
   filled_now_.push_back({FilledRun::kAllChannels, done_, done_ + times});
+  if (counting) long_stops_.add(std::span(&filled_now_.back(), 1));
   return times;
 }
 
@@ -240,6 +265,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
         bytes.subspan(from * sample_bytes, (end - from) * sample_bytes), done_, !stretch);
     filled_now_.insert(filled_now_.end(), empty_->replaced().begin(), empty_->replaced().end());
     if (counting) found_.values += masked;
+    if (counting) long_stops_.add(empty_->drawn());
     done_ = first + end;
     if (!stretch) return samples;
     const auto spectrum = bytes.subspan(end * sample_bytes, sample_bytes);
@@ -288,6 +314,8 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
     block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);
   else
     done_ += block.samples;
+  if (!kept_.empty() && turn.pass == 0)
+    kept_[part().beam].look(bytes.first(block.samples * sample_bytes), grid_first + block.first);
   const std::uint64_t single =
       device_ ? 0 : finite_->replace(bytes.first(block.samples * sample_bytes), block.first);
   if (turn.pass == 0) {

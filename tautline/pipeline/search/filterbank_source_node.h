@@ -19,6 +19,8 @@
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_stretches.h"
 #include "tautline/pipeline/search/finite_values.h"
+#include "tautline/pipeline/search/kept_empty.h"
+#include "tautline/pipeline/search/long_stops.h"
 #include "tautline/pipeline/search/mask_intervals.h"
 #include "tautline/pipeline/search/sample_range.h"
 
@@ -87,6 +89,7 @@ class FilterbankSourceNode final : public engine::Node {
  private:
   void begin_pass();
   void note_masked(const FilterbankStream::Turn& turn);
+  void note_kept();
   bool fill(engine::Block& block, const FilterbankStream::Turn& turn);
   std::uint64_t treat_empty(std::span<std::byte> bytes, bool counting);
   void count_repeated(std::size_t from, std::size_t end);
@@ -114,6 +117,8 @@ class FilterbankSourceNode final : public engine::Node {
   std::vector<std::byte> repeated_;  // the spectrum of the last stretch
   bool skipping_ = false;            // it was left out just before
   EmptyFound found_;
+  LongStops long_stops_;         // of the part
+  std::vector<KeptEmpty> kept_;  // [beam], or none
   std::function<std::vector<FilledRun>(std::uint64_t, std::uint64_t)> replaced_;
   std::vector<std::shared_ptr<FilledValues>> filled_;  // [beam]; none of series
   std::vector<FilledRun> filled_now_;                  // of a block, at positions of the part

@@ -30,13 +30,15 @@ std::optional<WidthNoise> measure_noise(const SearchPlan& plan, const CandidateS
   if (widest == nullptr) return {};
   const formats::FilterbankDescription& description = sink.stream().filterbank.description();
   const auto* source = find<LiveFilterbankNode>(nodes);
+  const EmptyFound empty = source == nullptr ? EmptyFound{} : source->empty();
   const auto noise =
-      search->kept()->noise_of(widest->dm, widest->width_samples, description.whole_numbers,
-                               source == nullptr ? EmptyFound{} : source->empty());
+      search->kept()->noise_of(widest->dm, widest->width_samples, description.whole_numbers, empty);
   if (noise && noise->is_much())
-    device.shared().log(core::LogLevel::warning,
-                        noise_warning(*noise, widest->dm, description.rate_hz.value(),
-                                      {!plan.config().zero_dm && !description.time_series, {}}));
+    device.shared().log(
+        core::LogLevel::warning,
+        noise_warning(
+            *noise, widest->dm, description.rate_hz.value(),
+            {!plan.config().zero_dm && !description.time_series, channels_stopped(empty), {}}));
   return noise;
 }
 

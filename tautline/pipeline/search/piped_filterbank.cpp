@@ -29,6 +29,7 @@ PipedFilterbank open_piped_filterbank(const FilterbankRunConfig& config, bool fi
                                 .reader = piped.source->reader(),
                                 .range = all,
                                 .data_segments = {{all, 0}},
+                                .empty = {},
                                 .left_out = piped.source->left_out(),
                                 .level_steps = {},
                                 .uncut_levels = {}});

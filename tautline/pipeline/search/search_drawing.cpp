@@ -169,8 +169,13 @@ std::string SearchReport::page_text() const {
   page.most_beams = summary_.most_beams;
   double first_s = 1e300, end_s = 0;
   for (const Beam& beam : beams()) {
-    const auto first = beam.data_segments.front().grid_first;
-    const std::uint64_t end = first + beam.samples() + beam.gap_samples();
+    std::uint64_t first = beam.data_segments.front().grid_first;
+    std::uint64_t end =
+        beam.data_segments.back().grid_first + beam.data_segments.back().range.count;
+    for (const SampleRange& one : beam.empty) {
+      first = std::min(first, one.first);
+      end = std::max(end, one.first + one.count);
+    }
     first_s = std::min(first_s, static_cast<double>(first) / beam.rate_hz());
     end_s = std::max(end_s, static_cast<double>(end) / beam.rate_hz());
   }
@@ -195,6 +200,9 @@ std::string SearchReport::page_text() const {
   page.pictures = summary_.pictures;
   page.warnings = data_warnings(summary_);
   if (!summary_.changing_level.empty()) page.warnings.push_back(summary_.changing_level);
+  page.warnings.insert(page.warnings.end(), summary_.stopped_bands.begin(),
+                       summary_.stopped_bands.end());
+  if (!summary_.widest_boxcars.empty()) page.warnings.push_back(summary_.widest_boxcars);
   for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
   page.facts.emplace_back("run", config_.history);
   page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
@@ -205,6 +213,7 @@ std::string SearchReport::page_text() const {
   page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
   page.facts.emplace_back("steps of level", std::to_string(summary_.level_steps.size()));
   page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
+  for (const std::string& kept : kept_texts(summary_)) page.facts.emplace_back("kept", kept);
   page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
   page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
   page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tautline/core/candidate.h"
+#include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/noise_of_widths.h"
 
 namespace tautline::pipeline {
@@ -21,10 +22,15 @@ std::size_t samples_for_noise(std::size_t width_samples);
 /// The zero-DM filter against such noise.
 struct ZeroDmAgainstNoise {
   bool possible = false;         ///< it is not in use, and there are channels
+  bool stopped = false;          ///< some of them did for a while
   std::optional<double> excess;  ///< over white noise with it, where that was measured
 };
 
-/// Of noise that is_much().
+/// Whether any channel stopped for a while.
+bool channels_stopped(const EmptyFound& found);
+
+/// Of noise that is_much(). The filter is not advised where channels stop: a loss in some of them becomes a change in all
+/// the others.
 std::string noise_warning(const WidthNoise& noise, double dm, double rate_hz,
                           const ZeroDmAgainstNoise& zero_dm);
 

@@ -102,8 +102,7 @@ void SearchReport::require_injections() const {
 
 void SearchReport::summarise_plan() {
   SearchSummary& s = summary_;
-  s.samples = samples();
-  s.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
+  s.samples = 0;
   s.data_segments = 0;
   for (const Beam& beam : beams()) {
     s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
@@ -112,8 +111,11 @@ void SearchReport::summarise_plan() {
     s.level_steps.insert(s.level_steps.end(), beam.level_steps.begin(), beam.level_steps.end());
     s.uncut_levels.insert(s.uncut_levels.end(), beam.uncut_levels.begin(), beam.uncut_levels.end());
     s.data_segments += beam.data_segments.size();
+    s.samples += beam.times_read();
     s.gap_samples += beam.gap_samples();
   }
+  s.stream_s = static_cast<double>(s.samples) / description().rate_hz.value();
+  add_empty_of_series();
   const auto& passes = plan_->passes();
   s.trials = plan_->trials().trials();
   s.spacing_loss = plan_->chosen().spacing_loss;
@@ -137,6 +139,11 @@ void SearchReport::summarise_plan() {
     }
   }
   s.whole_loss = 1 - (1 - s.spacing_loss) * (1 - s.width_loss) * (1 - s.loss);
+}
+
+void SearchReport::add_empty_of_series() {
+  for (std::size_t b = 0; b < beams().size(); ++b)
+    summary_.empty.add_told(b, beams()[b].empty, config_.keep_constant);
 }
 
 void SearchReport::input_ended() {
@@ -170,6 +177,8 @@ std::string SearchReport::describe(const SearchRunNodes& nodes, const std::stop_
     measure_noise(nodes, stop);
     look_at_levels(nodes, stop);
     look_at_dispersion();
+    look_at_stops();
+    look_at_widths();
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
   return record_text(nodes);
@@ -222,7 +231,8 @@ std::string SearchReport::plan_text() const {
   const double data_s = summary_.stream_s;
   if (summary_.data_segments > beams().size())
     lines += "; " + core::counted(summary_.data_segments, "segment") + " of data, " +
-             core::counted(summary_.gap_samples, "sample") + " missing between them";
+             core::counted(summary_.gap_samples + summary_.empty.samples, "sample") +
+             " missing between them";
   if (summary_.ignored_channels > 0)
     lines += "; " + std::to_string(summary_.ignored_channels) + " of " +
              core::counted(description().channels, "channel") + " left out";
@@ -241,6 +251,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   SearchSummary& s = summary_;
   s.masked = nodes.source->counters()["masked"];
   s.empty = nodes.source->empty();
+  add_empty_of_series();
   if (nodes.inject != nullptr) {
     s.injections = nodes.sink->injections();
     s.clipped = nodes.inject->clipped();
@@ -337,7 +348,8 @@ void SearchReport::measure_noise(const SearchRunNodes& nodes, const std::stop_to
                                                       description().whole_numbers, summary_.empty)
                    : noise_about(*widest, config_.zero_dm);
   if (!summary_.noise_of_width || !summary_.noise_of_width->is_much()) return;
-  ZeroDmAgainstNoise zero_dm{!config_.zero_dm && !description().time_series, {}};
+  ZeroDmAgainstNoise zero_dm{
+      !config_.zero_dm && !description().time_series, channels_stopped(summary_.empty), {}};
   if (zero_dm.possible && !input_->live)
     if (const auto noise = noise_about(*widest, true)) zero_dm.excess = noise->excess;
   device_->shared().log(

@@ -56,6 +56,7 @@ class SearchReport {
   void require_cutouts() const;
   void require_injections() const;
   void summarise_plan();
+  void add_empty_of_series();
   void summarise_run(const SearchRunNodes& nodes);
   void summarise_searched(const std::vector<SearchedData>& data);
   std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
@@ -69,6 +70,8 @@ class SearchReport {
   void measure_noise(const SearchRunNodes& nodes, const std::stop_token& stop);
   void look_at_levels(const SearchRunNodes& nodes, const std::stop_token& stop);
   void look_at_dispersion() const;
+  void look_at_stops();
+  void look_at_widths();
   std::optional<WidthNoise> noise_about(const core::Candidate& candidate, bool zero_dm) const;
   std::size_t wanted_pictures() const;
   std::size_t wanted_cutouts() const;

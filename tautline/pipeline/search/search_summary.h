@@ -33,7 +33,10 @@ struct SearchSummary : FilterbankRunSummary {
   std::vector<formats::candidates::SearchDescription> searched;
   /// Of the widest of the ten best candidates, in its trial; none where none is wide or the noise is that of widths.
   std::optional<WidthNoise> noise_of_width;
-  std::string changing_level;     ///< names candidates where the level changes; empty: none
+  std::string changing_level;  ///< names candidates where the level changes; empty: none
+  /// Parts of the band that stopped for so long that their times are better searched by themselves.
+  std::vector<std::string> stopped_bands;
+  std::string widest_boxcars;     ///< names candidates that have them; empty: none
   std::size_t cutouts = 0;        ///< written
   std::size_t most_beams = 0;     ///< that may have a candidate at once
   std::size_t in_many_beams = 0;  ///< candidates that more have

@@ -69,6 +69,20 @@ TEST_F(RedNoise, ThatMakesWidePulsesIsSaid) {
   // Where pulses have a sweep, what the filter does is measured.
   const std::string measured = search(values, kSweeping).second;
   EXPECT_NE(measured.find("with --zero-dm the sums scatter"), std::string::npos) << measured;
+  for (const std::string& text : {said, measured})
+    EXPECT_NE(text.find("Leave --zero-dm out where packets of some channels are lost"),
+              std::string::npos)
+        << text;
+  // Where channels stop, the filter is not advised.
+  for (std::size_t t = 10'000 + random() % 10'000, end = t + 300; t < end; ++t)
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(16 * t), 4, 0);
+  for (const auto& trials : {std::vector<std::string>{}, kSweeping}) {
+    const std::string stopped = search(values, trials).second;
+    EXPECT_NE(stopped.find("times as much as those of white noise"), std::string::npos) << stopped;
+    EXPECT_NE(stopped.find("--zero-dm is no remedy"), std::string::npos) << stopped;
+    EXPECT_EQ(stopped.find("--zero-dm what all channels"), std::string::npos) << stopped;
+    EXPECT_EQ(stopped.find("with --zero-dm the sums"), std::string::npos) << stopped;
+  }
 }
 
 // Each channel's own: the zero-DM filter does not help.

@@ -96,6 +96,38 @@ class SeriesGaps : public ::testing::Test {
     // A sum at the threshold may be above it in one of them.
     EXPECT_NEAR(static_cast<double>(found.size()), static_cast<double>(expected.size()), 2);
   }
+  // The summary of a search of series counts and names what the filterbank lacked, of what the series have.
+  void expect_counted(const std::string& series, std::size_t samples,
+                      const std::vector<std::pair<std::size_t, std::size_t>>& gaps) {
+    std::vector<std::string> words{"search", scratch_ / series, "-o", scratch_ / "c.csv",
+                                   "--overwrite"};
+    const CommandResult said = run_command(words, scratch_.path().string());
+    words.insert(words.begin(), "--json");
+    const CommandResult result = run_command(words, scratch_.path().string());
+    ASSERT_EQ(result.status, kDone) << result.err;
+    const nlohmann::json summary = json_lines(result.out).back();
+    std::size_t all = 0;
+    auto listed = nlohmann::json::array();
+    for (const auto& [first, count] : gaps) {
+      if (first >= samples) continue;
+      const std::size_t there = std::min(count, samples - first);
+      all += there;
+      listed.push_back({{"beam", 0}, {"first_sample", first}, {"samples", there}});
+    }
+    EXPECT_EQ(summary["empty_samples"], all) << series;
+    EXPECT_EQ(summary["samples"], samples) << series;
+    EXPECT_EQ(summary["gap_samples"], 0) << series;
+    const auto list = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"))["empty_stretches"];
+    EXPECT_EQ(list, listed) << series;
+    EXPECT_NE(said.out.find(std::to_string(all) + " empty"), std::string::npos) << said.out;
+    EXPECT_NE(said.out.find(std::to_string(listed.size()) +
+                            " stretches without data in the filterbank, left out as gaps are: " +
+                            std::to_string(gaps[0].second) + " samples from " +
+                            std::to_string(gaps[0].first)),
+              std::string::npos)
+        << said.out;
+    EXPECT_NE(said.err.find("much of the input holds no data"), std::string::npos) << said.err;
+  }
   nlohmann::json record() const {
     return nlohmann::json::parse(read_file(scratch_ / "x.npy.json"));
   }
@@ -126,6 +158,9 @@ TEST_F(SeriesGaps, OfEmptyStretchesAreLeftOut) {
               nlohmann::json({{"first_sample", first}, {"samples", gaps[k].first - first}}));
     first = gaps[k].first + gaps[k].second;
   }
+  expect_counted("x.npy", record()["segments"][0]["samples"], gaps);
+  dedisperse({"x.fil"}, "one.dat", "50");
+  expect_counted("one.dat", std::filesystem::file_size(scratch_ / "one.dat") / sizeof(float), gaps);
   // Taken for data they are candidates.
   EXPECT_GT(search({"x.npy"}, {"--keep-constant"}).size(), search({"x.npy"}).size() + 20);
 }

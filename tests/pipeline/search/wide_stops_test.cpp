@@ -19,8 +19,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::size_t kChannels = 256;
-constexpr std::uint64_t kTimes = 20'000;
+constexpr std::size_t kWideChannels = 256;
+constexpr std::uint64_t kWideTimes = 20'000;
 
 // Of C channels k or more, each with probability q.
 double chance_of_so_many(std::size_t channels, std::size_t least, double q) {
@@ -42,11 +42,11 @@ struct Cleaned {
 
 // In blocks of `most` spectra.
 Cleaned clean(NoiseInMemory& noise, std::size_t most) {
-  EmptyStretches empty(noise, {0, kTimes}, {}, MissingTimes::noise);
+  EmptyStretches empty(noise, {0, kWideTimes}, {}, MissingTimes::noise);
   Cleaned given{noise.bytes, 0};
-  for (std::uint64_t first = 0; first < kTimes; first += most) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, kTimes - first));
-    const auto piece = std::span(given.bytes).subspan(first * kChannels, count * kChannels);
+  for (std::uint64_t first = 0; first < kWideTimes; first += most) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, kWideTimes - first));
+    const auto piece = std::span(given.bytes).subspan(first * kWideChannels, count * kWideChannels);
     EXPECT_FALSE(empty.find(piece, first, 0).has_value()) << first;
     given.values += empty.mask_channels(piece, first, true);
   }
@@ -57,19 +57,21 @@ Cleaned clean(NoiseInMemory& noise, std::size_t most) {
 void stop(NoiseInMemory& noise, std::uint64_t first, std::uint64_t samples, std::size_t channel,
           std::size_t count, int value) {
   for (std::uint64_t t = first; t < first + samples; ++t) {
-    std::byte* to = noise.bytes.data() + t * kChannels + channel;
+    std::byte* to = noise.bytes.data() + t * kWideChannels + channel;
     if (value >= 0)
       std::memset(to, value, count);
     else
-      std::memcpy(to, to - kChannels, count);
+      std::memcpy(to, to - kWideChannels, count);
   }
 }
 
 std::size_t longest_run(const Bytes& bytes) {
   std::size_t longest = 0;
-  for (std::size_t c = 0; c < kChannels; ++c)
-    for (std::size_t t = 0, end = 0; t < kTimes; t = end) {
-      for (end = t; end < kTimes && bytes[end * kChannels + c] == bytes[t * kChannels + c];) ++end;
+  for (std::size_t c = 0; c < kWideChannels; ++c)
+    for (std::size_t t = 0, end = 0; t < kWideTimes; t = end) {
+      for (end = t;
+           end < kWideTimes && bytes[end * kWideChannels + c] == bytes[t * kWideChannels + c];)
+        ++end;
       longest = std::max(longest, end - t);
     }
   return longest;
@@ -102,7 +104,7 @@ TEST(WideStops, AreOfAFifthOfTheChannelsWhereNoiseHasNone) {
                   1e-9);
       }
   EXPECT_GT(rules, 60u);
-  band.channels = kChannels;
+  band.channels = kWideChannels;
   band.bits = 8;
   band.rate_hz = core::make_rational(15'625, 1);
   const CommonRule usual = wide_rule(band, 0);
@@ -112,15 +114,15 @@ TEST(WideStops, AreOfAFifthOfTheChannelsWhereNoiseHasNone) {
 
 TEST(WideStops, OfAQuarterOfTheBandAreFoundFromSixteenSamplesOn) {
   auto random = tests::generator();
-  NoiseInMemory noise(kChannels, kTimes, random);
+  NoiseInMemory noise(kWideChannels, kWideTimes, random);
   const Bytes before = noise.bytes;
   std::uint64_t values = 0;
-  for (std::uint64_t t = random() % 100; t + 100 < kTimes; t += 60 + random() % 200) {
+  for (std::uint64_t t = random() % 100; t + 100 < kWideTimes; t += 60 + random() % 200) {
     const std::uint64_t samples = 16 + random() % 32;
     stop(noise, t, samples, random() % 192, 64, 0);
     values += 64 * samples;
   }
-  const Cleaned whole = clean(noise, kTimes);
+  const Cleaned whole = clean(noise, kWideTimes);
   EXPECT_EQ(whole.values, values);
   for (std::size_t k = 0; k < before.size(); ++k)
     ASSERT_TRUE(noise.bytes[k] == before[k] ? whole.bytes[k] == before[k]
@@ -133,11 +135,11 @@ TEST(WideStops, OfAQuarterOfTheBandAreFoundFromSixteenSamplesOn) {
 // Of a channel in three or less the value is then above those before and behind; of more once in 1e10 times.
 TEST(WideStops, AreFoundWhereTheLastValueIsRepeated) {
   auto random = tests::generator();
-  NoiseInMemory noise(kChannels, kTimes, random);
-  for (std::uint64_t t = 20 + random() % 100; t + 100 < kTimes; t += 60 + random() % 200)
+  NoiseInMemory noise(kWideChannels, kWideTimes, random);
+  for (std::uint64_t t = 20 + random() % 100; t + 100 < kWideTimes; t += 60 + random() % 200)
     stop(noise, t, 16 + random() % 32, random() % 128, 128, -1);
   EXPECT_GE(longest_run(noise.bytes), 17u);
-  const Cleaned whole = clean(noise, kTimes);
+  const Cleaned whole = clean(noise, kWideTimes);
   EXPECT_LT(longest_run(whole.bytes), 13u);  // of noise that repeats a value in one of 21
   for (const std::size_t block : {std::size_t{1}, std::size_t{13}, 1 + random() % 3000})
     EXPECT_TRUE(clean(noise, block) == whole) << block;
@@ -147,24 +149,24 @@ TEST(WideStops, AreFoundWhereTheLastValueIsRepeated) {
 TEST(WideStops, AreNoClippedPulses) {
   auto random = tests::generator();
   for (const int value : {255, 180}) {
-    NoiseInMemory noise(kChannels, kTimes, random);
-    for (std::uint64_t t = random() % 100; t + 100 < kTimes; t += 60 + random() % 200)
+    NoiseInMemory noise(kWideChannels, kWideTimes, random);
+    for (std::uint64_t t = random() % 100; t + 100 < kWideTimes; t += 60 + random() % 200)
       stop(noise, t, 13 + random() % 12, random() % 64, 192, value);
     const Cleaned given = clean(noise, 1 + random() % 3000);
     EXPECT_EQ(given.values, 0u);
     EXPECT_TRUE(given.bytes == noise.bytes);
   }
-  NoiseInMemory noise(kChannels, kTimes, random);
+  NoiseInMemory noise(kWideChannels, kWideTimes, random);
   for (std::byte& value : noise.bytes) value = static_cast<std::byte>(random());
-  for (std::uint64_t t = 0; t < kTimes; ++t)
-    if (t % 14 != 0) stop(noise, t, 1, 0, kChannels, -1);
+  for (std::uint64_t t = 0; t < kWideTimes; ++t)
+    if (t % 14 != 0) stop(noise, t, 1, 0, kWideChannels, -1);
   EXPECT_EQ(clean(noise, 1 + random() % 3000).values, 0u);
 }
 
 // The dullest that the rule is made for, in windows at any place.
 TEST(WideStops, NoiseHasNone) {
   auto random = tests::generator();
-  NoiseInMemory noise(kChannels, kTimes, random);
+  NoiseInMemory noise(kWideChannels, kWideTimes, random);
   formats::FilterbankDescription band = noise.description();
   for (const auto& [bits, common] : {std::pair{1, 0.95}, {2, 0.89}, {8, 0.79}}) {
     band.bits = bits;
@@ -173,8 +175,8 @@ TEST(WideStops, NoiseHasNone) {
                                                                             : std::byte{0};
     CommonStops stops(band, {}, wide_rule(band, 0));
     ASSERT_GT(stops.repeats(), 0u);
-    const SpectraInTwoPlaces spectra{noise.bytes.data(), kTimes, nullptr, kChannels};
-    for (std::size_t k = 0; k + stops.repeats() < kTimes; ++k)
+    const SpectraInTwoPlaces spectra{noise.bytes.data(), kWideTimes, nullptr, kWideChannels};
+    for (std::size_t k = 0; k + stops.repeats() < kWideTimes; ++k)
       EXPECT_FALSE(stops.stop_at(spectra, k)) << bits << " bits, " << k;
   }
 }
