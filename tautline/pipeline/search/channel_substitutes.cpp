@@ -95,24 +95,30 @@ void ChannelSubstitutes::take(std::span<const std::byte> spectra, std::uint64_t 
 
 void ChannelSubstitutes::find_zeros(std::span<const std::byte> spectra, std::uint64_t position) {
   zero_windows_.clear();
+  zero_begins_.clear();
   if (!zeros_.used()) return;
   const std::size_t bytes = description_.sample_bytes();
   const ZeroStops::Spectra at = [&](std::ptrdiff_t t) {
     const bool there = t >= 0 && static_cast<std::size_t>(t) < samples_;
     return there ? spectra.data() + static_cast<std::size_t>(t) * bytes : nullptr;
   };
-  for (std::size_t k = zeros_.next_window(0, position); k < samples_; k += ZeroStops::kEvery)
-    if (zeros_.may_stop_at(spectra.data() + k * bytes) &&
-        zeros_.stop_at(at, static_cast<std::ptrdiff_t>(k)))
+  for (std::size_t k = 0; k < samples_; ++k) {
+    const std::size_t zeros = zeros_.count(spectra.data() + k * bytes);
+    const auto t = static_cast<std::ptrdiff_t>(k);
+    if ((position + k) % ZeroStops::kEvery == 0 && zeros >= zeros_.least_of_stop() &&
+        zeros_.stop_at(at, t))
       zero_windows_.push_back(k);
+    if (zeros >= zeros_.least_of_begin() && zeros_.begins_at(at, t)) zero_begins_.push_back(k);
+  }
 }
 
 // Whether equal samples of a channel are zeros in which others are zero, too.
 template <class Sample>
 bool ChannelSubstitutes::holds_zeros(Sample value, std::size_t from, std::size_t end) const {
-  if (zero_windows_.empty() || end - from < 2) return false;
+  if (zero_windows_.empty() && zero_begins_.empty()) return false;
   if (value != static_cast<Sample>(std::is_floating_point_v<Sample> ? 0 : description_.zero_level))
     return false;
+  if (std::ranges::binary_search(zero_begins_, from)) return true;
   const auto window = std::ranges::lower_bound(zero_windows_, from);
   return window != zero_windows_.end() && *window + 1 < end;
 }

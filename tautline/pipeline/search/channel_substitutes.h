@@ -107,7 +107,7 @@ class ChannelSubstitutes {
   };
   std::array<Together, 2> together_;
   ZeroStops zeros_;
-  std::vector<std::size_t> zero_windows_;
+  std::vector<std::size_t> zero_windows_, zero_begins_;
   std::vector<std::byte> lost_;   // a spectrum that is empty by itself, or none
   std::vector<std::byte> means_;  // [channel]
   std::vector<std::uint8_t>

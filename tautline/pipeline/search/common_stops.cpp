@@ -60,8 +60,11 @@ EqualValues count_equal_as(const std::byte* a, const std::byte* b, const std::by
         others[lane] = static_cast<Value>(others[lane] + (x[c + lane] == y[c + lane] ? 1 : 0));
         values[lane] = static_cast<Value>(values[lane] + (x[c + lane] == z ? 1 : 0));
       }
-    for (const Value lane : others) sum.others += lane;
-    for (const Value lane : values) sum.value += lane;
+    std::uint32_t of_others = 0, of_values = 0;
+    for (const Value lane : others) of_others += lane;
+    for (const Value lane : values) of_values += lane;
+    sum.others += of_others;
+    sum.value += of_values;
   }
   for (; c < count; ++c) {
     sum.others += x[c] == y[c] ? 1 : 0;

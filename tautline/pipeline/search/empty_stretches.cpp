@@ -122,7 +122,7 @@ void EmptyStretches::mark(std::span<const std::byte> block, std::uint64_t first,
       if (t > 0 && equal_spectra(spectra.at(t - 1), spectra.at(t), sample_bytes_))
         marks.same[t] = 1;
       if (!lost_.empty() && is_lost(spectra.at(t))) marks.lost[t] = 1;
-      if ((range_.first + first + t) % ZeroStops::kEvery == 0) mark_windows(spectra, t, marks);
+      mark_windows(spectra, t, (range_.first + first + t) % ZeroStops::kEvery == 0, marks);
     }
   };
   core::in_pieces(count, block.size() / kLeastBytes, mark_piece);

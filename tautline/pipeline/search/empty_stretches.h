@@ -75,13 +75,15 @@ class EmptyStretches {
                      const std::byte* behind);
   // [spectrum] of consecutive spectra: whether it equals the spectrum before it; whether it equals lost_; whether a window
   // of wide_ begins with it that lies within these spectra, and at whose two ends enough channels have equal values;
-  // whether enough channels are zero for a window of zeros_.
+  // how many channels are zero, where zeros_ are looked for.
   struct Marks {
-    std::vector<std::uint8_t> same, lost, wide, zeros;
+    std::vector<std::uint8_t> same, lost, wide;
+    std::vector<std::uint32_t> zeros;
   };
   void mark(std::span<const std::byte> spectra, std::uint64_t first, bool windows,
             Marks& marks) const;
-  void mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t, Marks& marks) const;
+  void mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t, bool window,
+                    Marks& marks) const;
   bool is_lost(const std::byte* spectrum) const;
   bool lost_beside(const std::byte* before, const std::byte* behind) const;
   std::optional<core::ConstantRun> next_run(const Marks& marks, std::size_t from,

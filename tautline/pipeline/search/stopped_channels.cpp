@@ -70,18 +70,18 @@ class EmptyStretches::WithBeside {
   std::size_t there_before_ = 0, there_behind_ = 0;
 };
 
-// Of wide_ and of zeros_, if these are marked: both begin at the same positions.
-void EmptyStretches::mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t,
+// Of wide_, where a window begins, and the zeros, if these are marked.
+void EmptyStretches::mark_windows(const SpectraInTwoPlaces& spectra, std::size_t t, bool window,
                                   Marks& marks) const {
   const bool zeros = !marks.zeros.empty();
-  if (marks.wide.empty() || t + wide_.repeats() >= spectra.count) {
-    if (zeros && zeros_.may_stop_at(spectra.at(t))) marks.zeros[t] = 1;
-    return;
-  }
   std::size_t zero = 0;
-  if (zeros ? wide_.may_stop_at(spectra, t, zeros_.zero(), zero) : wide_.may_stop_at(spectra, t))
+  if (!window || marks.wide.empty() || t + wide_.repeats() >= spectra.count) {
+    if (zeros) zero = zeros_.count(spectra.at(t));
+  } else if (zeros ? wide_.may_stop_at(spectra, t, zeros_.zero(), zero)
+                   : wide_.may_stop_at(spectra, t)) {
     marks.wide[t] = 1;
-  if (zeros && zero >= zeros_.channels()) marks.zeros[t] = 1;
+  }
+  if (zeros) marks.zeros[t] = static_cast<std::uint32_t>(zero);
 }
 
 // Whether channels may stop in the window of wide_ that begins at spectrum k of a piece at position `first`.
@@ -137,30 +137,37 @@ std::vector<EmptyStretches::ChannelRun> EmptyStretches::wide_stops(
   return stops;
 }
 
-// Windows of zeros_ in the piece, and the first behind it, in which a channel's run may begin before the piece's end.
+// Windows of zeros_ in the piece, and the first behind it, in which a channel's run may begin before the piece's end;
+// and channels that become zero in the piece.
 std::vector<EmptyStretches::ChannelRun> EmptyStretches::zero_stops(
     const SpectraInTwoPlaces& spectra, WithBeside& beside, std::uint64_t first, std::size_t total) {
   std::vector<ChannelRun> stops;
   if (!zeros_.used()) return stops;
-  const auto may_stop = [&](std::size_t k) {
+  const auto zeros_at = [&](std::size_t k) -> std::size_t {
     const std::uint64_t place = first + k - looked_.first;
     const bool marked = first >= looked_.first && k < spectra.count && place < marks_.zeros.size();
-    return marked ? marks_.zeros[static_cast<std::size_t>(place)] != 0
-                  : zeros_.may_stop_at(spectra.at(k));
+    return marked ? marks_.zeros[static_cast<std::size_t>(place)] : zeros_.count(spectra.at(k));
   };
   const ZeroStops::Spectra at = [&](std::ptrdiff_t t) { return beside.at(t); };
   std::vector<std::size_t> ends(channels_, 0);  // of the runs found last
-  const std::size_t end = std::min(total, spectra.count + ZeroStops::kEvery);
-  for (std::size_t k = zeros_.next_window(0, range_.first + first); k < end;
-       k += ZeroStops::kEvery) {
-    if (k < spectra.count) zeros_.learn(spectra.at(k), range_.first + first + k);
-    if (!may_stop(k) || !zeros_.stop_at(at, static_cast<std::ptrdiff_t>(k))) continue;
+  const auto add = [&](std::size_t k) {
     for (std::size_t c = next_set(zeros_.stopped(), 0); c < channels_;
          c = next_set(zeros_.stopped(), c + 1)) {
       if (ends[c] > k) continue;
       stops.push_back({c, run_of_channel(spectra, c, value_bytes_, total, k)});
       ends[c] = stops.back().run.end;
     }
+  };
+  const std::size_t end = std::min(total, spectra.count + ZeroStops::kEvery);
+  for (std::size_t k = 0; k < end; ++k) {
+    const bool window = (range_.first + first + k) % ZeroStops::kEvery == 0;
+    const bool inside = k < spectra.count;
+    if (!window && !inside) continue;
+    if (window && inside) zeros_.learn(spectra.at(k), range_.first + first + k);
+    const std::size_t zero = zeros_at(k);
+    const auto t = static_cast<std::ptrdiff_t>(k);
+    if (window && zero >= zeros_.least_of_stop() && zeros_.stop_at(at, t)) add(k);
+    if (inside && zero >= zeros_.least_of_begin() && zeros_.begins_at(at, t)) add(k);
   }
   return stops;
 }

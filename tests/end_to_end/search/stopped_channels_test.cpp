@@ -34,6 +34,7 @@ class StoppedChannels : public ::testing::Test {
     std::vector<std::string> words{
         "--json",      "search", scratch_ / "in.fil", "-o",          scratch_ / "out.csv",
         "--overwrite", "--dms",  "0:100:1",           "--threshold", "7"};  // noise has none
+    words.insert(words.end(), options_.begin(), options_.end());
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = run_command(words, scratch_.path().string());
     ASSERT_EQ(result.status, kDone) << result.err;
@@ -80,6 +81,7 @@ class StoppedChannels : public ::testing::Test {
 
   SigprocShape shape_;
   ScratchFolder scratch_;
+  std::vector<std::string> options_;  // of every search
   std::mt19937_64 random_ = generator();
   std::vector<nlohmann::json> candidates_;
   nlohmann::json summary_;
@@ -156,6 +158,32 @@ TEST_F(StoppedChannels, ThatAreFewForAFewSamplesAreNoPulses) {
     }
   });
   EXPECT_EQ(summary_["empty_values"].get<std::uint64_t>(), lost);
+}
+
+// Packets of a card or several that are lost for one spectrum or two, again and again, but not beside the pulses; with
+// and without the zero-DM filter.
+TEST_F(StoppedChannels, ThatAreZeroForASpectrumOrTwoAreNoPulses) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  const std::vector<std::size_t> pulses{3000, 12'000, 20'000};
+  for (const bool zero_dm : {false, true}) {
+    SCOPED_TRACE(zero_dm);
+    if (zero_dm) options_ = {"--zero-dm"};
+    std::uint64_t lost = 0;
+    expect_unchanged(pulses, 10, [&](auto& values) {
+      for (std::size_t t = 20 + random_() % 50; t + 30 < kTimes; t += 30 + random_() % 30) {
+        const std::size_t samples = 1 + random_() % 2, cards = 1 + random_() % 4;
+        const std::size_t first = 32 * (random_() % (9 - cards));
+        if (std::ranges::any_of(pulses, [&](std::size_t at) { return t + 80 > at && t < at + 80; }))
+          continue;
+        for (std::size_t k = t; k < t + samples; ++k)
+          std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(k * 256 + first), 32 * cards,
+                      0.0);
+        lost += 32 * cards * samples;
+      }
+    });
+    EXPECT_EQ(summary_["empty_values"].get<std::uint64_t>(), lost);
+  }
 }
 
 // 120 of 256 channels in two of three intervals of 8 s, the first two or the last two; the pulses are in the other one.

@@ -211,6 +211,35 @@ TEST_F(LiveFilterbanks, HoldNothingWhereTheirFilesDo) {
   }
 }
 
+// Zeros of a few spectra in a part of the band, or in all of it.
+TEST_F(LiveFilterbanks, LackThePacketsThatTheirFilesDo) {
+  constexpr std::size_t kTimes = 20'000, kChannels = 64;
+  tests::SigprocShape shape;
+  shape.nchans = kChannels;
+  shape.tsamp = 1e-3;
+  std::normal_distribution<double> normal(100, 6);
+  std::vector<double> values(kTimes * kChannels);
+  for (double& value : values) value = std::round(normal(random_));
+  std::uint64_t lost = 0;
+  for (std::size_t t = 20 + random_() % 50; t + 30 < kTimes; t += 20 + random_() % 60) {
+    const std::size_t samples = 1 + random_() % 3, first = 16 * (random_() % 5),
+                      count = first == 64 ? 64 : 16;
+    for (std::size_t k = t; k < t + samples; ++k)
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(k * kChannels + first % 64), count,
+                  0.0);
+    lost += count == 16 ? samples * count : 0;
+  }
+  write(shape, values);
+  const LivePieces expected = from_file(Empty::split, kTimes);
+  EXPECT_EQ(expected.values, lost);
+  for (const std::size_t block : {std::size_t{0}, std::size_t{11}, 1 + random_() % 3000}) {
+    LiveFilterbankConfig config;
+    config.block_samples = block;
+    const LivePieces given = from_pipe(config);
+    EXPECT_TRUE(given == expected) << block << ", " << difference(given, expected);
+  }
+}
+
 // Of any depth: all, or those that are chosen.
 TEST_F(LiveFilterbanks, AddTheirIfsAsTheirFilesDo) {
   constexpr std::size_t kChannels = 8;
