@@ -1,8 +1,11 @@
 #include "tautline/pipeline/photons/photon_steps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
+
+#include "tautline/pipeline/photons/fallen_counts.h"
 
 namespace tautline::pipeline {
 
@@ -17,6 +20,35 @@ BinRange in_bins(const BinRange& stop, std::uint64_t ticks_per_bin) {
 }
 
 }  // namespace
+
+PhotonSteps::PhotonSteps(double tick_s) : least_(least_gap(tick_s)), gaps_(least_) {
+  while (std::ldexp(tick_s, static_cast<int>(fine_shift_) + 1) <= kFallStep_s) ++fine_shift_;
+}
+
+void PhotonSteps::join_fine_steps() {
+  for (std::size_t k = 0; k < fine_.size(); k += 2)
+    fine_[k / 2] = fine_[k] + (k + 1 < fine_.size() ? fine_[k + 1] : 0);
+  fine_.resize((fine_.size() + 1) / 2);
+  ++fine_shift_;
+}
+
+void PhotonSteps::end_fine_step() {
+  if (photons_ > in_fine_) fine_.push_back(static_cast<double>(photons_ - in_fine_));
+  in_fine_ = photons_;
+}
+
+void PhotonSteps::begin_fine_step(std::uint64_t tick) {
+  end_fine_step();
+  while (tick >> fine_shift_ >= kMostFallSteps) join_fine_steps();
+  const auto k = static_cast<std::size_t>(tick >> fine_shift_);
+  if (k < fine_.size()) {  // of joined ones, the last goes on
+    in_fine_ -= static_cast<std::uint64_t>(fine_.back());
+    fine_.pop_back();
+  } else {
+    fine_.resize(k);
+  }
+  fine_end_ = ((tick >> fine_shift_) + 1) << fine_shift_;
+}
 
 PhotonSteps::OneDetector* PhotonSteps::new_detector(std::uint16_t channel) {
   if (channel >= place_.size()) place_.resize(std::size_t{channel} + 1, kNoPlace);
@@ -97,6 +129,9 @@ void PhotonSteps::add_all(std::span<const std::uint64_t> ticks, std::uint16_t de
     from = end;
   }
   if (one != nullptr) one->counted.first = ticks.front();
+  while (ticks.back() >> fine_shift_ >= kMostFallSteps) join_fine_steps();
+  fine_.resize(std::max<std::size_t>(fine_.size(), (ticks.back() >> fine_shift_) + 1));
+  for (const std::uint64_t tick : ticks) ++fine_[tick >> fine_shift_];
 }
 
 std::uint64_t PhotonSteps::begin_of_run(std::uint64_t ticks) const {
@@ -137,22 +172,31 @@ Stops PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, doubl
   const auto first = std::find_if(steps_.begin(), steps_.end(), counted);
   if (first == steps_.end()) return stops;
   const auto last = std::find_if(steps_.rbegin(), steps_.rend(), counted);
-  const RepeatedStops repeated =
-      repeated_stops({.counts = counts,
-                      .step = std::uint64_t{1} << shift_,
-                      .all = {0, ticks},
-                      .counted = {first->first, last->last + 1},
-                      .unit_s = bin_s / static_cast<double>(ticks_per_bin),
-                      .sensors = detectors},
-                     gaps_, known);
+  CountsOfSteps run{.counts = counts,
+                    .step = std::uint64_t{1} << shift_,
+                    .all = {0, ticks},
+                    .counted = {first->first, last->last + 1},
+                    .unit_s = bin_s / static_cast<double>(ticks_per_bin),
+                    .sensors = detectors};
+  RepeatedStops repeated = repeated_stops(run, gaps_, known);
+  end_fine_step();
+  fine_end_ = 0;
+  while (ticks >> fine_shift_ > kMostFallSteps) join_fine_steps();
+  fine_.resize(static_cast<std::size_t>(ticks >> fine_shift_));  // whole ones
+  run.counts = fine_;
+  run.step = std::uint64_t{1} << fine_shift_;
+  add_falls(run, known, repeated);
+  stops.dark_counts = repeated.dark_counts;
   std::vector<BinRange>& to = repeated.certain ? stops.left_out : stops.named;
   for (const BinRange& stop : repeated.stops)
     if (const BinRange bins = in_bins(stop, ticks_per_bin); bins.end > bins.first)
       to.push_back(bins);
   sort_by_time(to);
-  known.insert(known.end(), repeated.stops.begin(), repeated.stops.end());
+  if (!repeated.dark_counts)
+    known.insert(known.end(), repeated.stops.begin(), repeated.stops.end());
   if (channels.size() > 1 && only_ == kSeveral)
     add_single_stops(stops, ticks, ticks_per_bin, bin_s, channels, known);
+  leave_falls_to_sensors(stops);
   return stops;
 }
 

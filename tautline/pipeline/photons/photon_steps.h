@@ -18,13 +18,15 @@ namespace tautline::pipeline {
 class PhotonSteps {
  public:
   /// `tick_s`: seconds.
-  explicit PhotonSteps(double tick_s = 1) : least_(least_gap(tick_s)), gaps_(least_) {}
+  explicit PhotonSteps(double tick_s = 1);
 
   /// In order of time; `detector`: its channel.
   void add(std::uint64_t tick, std::uint16_t detector = 0) {
     if (detector != only_ && only_ != kSeveral) see_detector(detector);
     if (last_) gaps_.add(*last_ + 1, tick);
     last_ = tick;
+    if (tick >= fine_end_) begin_fine_step(tick);
+    ++photons_;
     while (tick >> shift_ >= kMost) join();
     const auto k = static_cast<std::size_t>(tick >> shift_);
     if (k >= steps_.size()) steps_.resize(k + 1);
@@ -46,8 +48,8 @@ class PhotonSteps {
   std::uint64_t begin_of_run(std::uint64_t ticks) const;
 
   /// Stops of a run of `ticks`, in bins of `ticks_per_bin` ticks and `bin_s` seconds: stopped_steps() of `detectors`
-  /// together that are is_left_out(), what is before begin_of_run(), and repeated_stops(); from behind the last bin with
-  /// a photon to the next one. With two `channels` or more, those of the detectors in the order of sensors, also
+  /// together that are is_left_out(), what is before begin_of_run(), and repeated_stops(), add_falls(); from behind the last bin
+  /// with a photon to the next one. With two `channels` or more, those of the detectors in the order of sensors, also
   /// single_stops() of each, of 64 detectors at most.
   Stops stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s, std::size_t detectors,
               std::span<const std::uint16_t> channels = {});
@@ -78,6 +80,10 @@ class PhotonSteps {
     }
   };
   void join();
+  void join_fine_steps();
+  /// Of add(): the one before is over.
+  void begin_fine_step(std::uint64_t tick);
+  void end_fine_step();
   /// Null: there are too many.
   OneDetector* detector_of(std::uint16_t channel) {
     if (channel >= place_.size() || place_[channel] == kNoPlace) return new_detector(channel);
@@ -101,6 +107,11 @@ class PhotonSteps {
   std::optional<std::uint64_t> last_;  ///< photon of add()
   bool any_detector_ = false;          ///< of add_all()
   unsigned shift_ = 0;                 ///< a step has 2^shift ticks
+  // For add_falls(): photons of steps of 2^fine_shift_ ticks. Of add(), one is not among them yet: it ends with
+  // fine_end_, and its photons are those behind the first `in_fine_`.
+  std::vector<double> fine_;
+  unsigned fine_shift_ = 0;
+  std::uint64_t fine_end_ = 0, photons_ = 0, in_fine_ = 0;
 };
 
 }  // namespace tautline::pipeline
