@@ -25,11 +25,12 @@ constexpr std::size_t kLevels = 16;
 constexpr double kShortestLevel_s = 0.5;
 
 std::vector<double> sums_of_windows(std::span<const double> counts) {
-  std::vector<double> before{0};
-  before.reserve(counts.size() + 1);
-  for (const double count : counts) before.push_back(before.back() + count);
   std::vector<double> sums(counts.size() - kWindow + 1);
-  for (std::size_t k = 0; k < sums.size(); ++k) sums[k] = before[k + kWindow] - before[k];
+  double sum = std::accumulate(counts.begin(), counts.begin() + kWindow, 0.0);
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    sums[k] = sum;
+    if (k + kWindow < counts.size()) sum += counts[k + kWindow] - counts[k];
+  }
   return sums;
 }
 

@@ -25,29 +25,25 @@ PhotonSteps::PhotonSteps(double tick_s) : least_(least_gap(tick_s)), gaps_(least
   while (std::ldexp(tick_s, static_cast<int>(fine_shift_) + 1) <= kFallStep_s) ++fine_shift_;
 }
 
-void PhotonSteps::join_fine_steps() {
-  for (std::size_t k = 0; k < fine_.size(); k += 2)
-    fine_[k / 2] = fine_[k] + (k + 1 < fine_.size() ? fine_[k + 1] : 0);
-  fine_.resize((fine_.size() + 1) / 2);
-  ++fine_shift_;
+void PhotonSteps::begin_step(std::uint64_t tick) {
+  while (tick >> shift_ >= kMost) join();
+  step_ = static_cast<std::size_t>(tick >> shift_);
+  step_end_ = (std::uint64_t{step_} + 1) << shift_;
+  if (step_ >= steps_.size()) steps_.resize(step_ + 1);
+  if (steps_[step_].photons == 0) steps_[step_].first = tick;
 }
 
-void PhotonSteps::end_fine_step() {
-  if (photons_ > in_fine_) fine_.push_back(static_cast<double>(photons_ - in_fine_));
-  in_fine_ = photons_;
-}
-
-void PhotonSteps::begin_fine_step(std::uint64_t tick) {
-  end_fine_step();
-  while (tick >> fine_shift_ >= kMostFallSteps) join_fine_steps();
-  const auto k = static_cast<std::size_t>(tick >> fine_shift_);
-  if (k < fine_.size()) {  // of joined ones, the last goes on
-    in_fine_ -= static_cast<std::uint64_t>(fine_.back());
-    fine_.pop_back();
-  } else {
-    fine_.resize(k);
+void PhotonSteps::make_fine_steps(std::uint64_t tick) {
+  constexpr std::uint64_t kFewest = 4096;
+  while (tick >> fine_shift_ >= kMostFallSteps) {
+    for (std::size_t k = 0; k < fine_.size(); k += 2)
+      fine_[k / 2] = fine_[k] + (k + 1 < fine_.size() ? fine_[k + 1] : 0);
+    fine_.resize((fine_.size() + 1) / 2);
+    ++fine_shift_;
   }
-  fine_end_ = ((tick >> fine_shift_) + 1) << fine_shift_;
+  const std::uint64_t some = std::max<std::uint64_t>(kFewest, 2 * fine_.size());
+  fine_.resize(std::max<std::size_t>(std::min(some, kMostFallSteps),
+                                     static_cast<std::size_t>(tick >> fine_shift_) + 1));
 }
 
 PhotonSteps::OneDetector* PhotonSteps::new_detector(std::uint16_t channel) {
@@ -79,6 +75,7 @@ void PhotonSteps::see_detector(std::uint16_t channel) {
 }
 
 void PhotonSteps::join() {
+  step_end_ = 0;
   for (std::size_t k = 0; k < steps_.size(); ++k) {
     const Step step = steps_[k];
     if (k > 0) steps_[k] = {};
@@ -129,8 +126,7 @@ void PhotonSteps::add_all(std::span<const std::uint64_t> ticks, std::uint16_t de
     from = end;
   }
   if (one != nullptr) one->counted.first = ticks.front();
-  while (ticks.back() >> fine_shift_ >= kMostFallSteps) join_fine_steps();
-  fine_.resize(std::max<std::size_t>(fine_.size(), (ticks.back() >> fine_shift_) + 1));
+  if (ticks.back() >> fine_shift_ >= fine_.size()) make_fine_steps(ticks.back());
   for (const std::uint64_t tick : ticks) ++fine_[tick >> fine_shift_];
 }
 
@@ -179,11 +175,10 @@ Stops PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, doubl
                     .unit_s = bin_s / static_cast<double>(ticks_per_bin),
                     .sensors = detectors};
   RepeatedStops repeated = repeated_stops(run, gaps_, known);
-  end_fine_step();
-  fine_end_ = 0;
-  while (ticks >> fine_shift_ > kMostFallSteps) join_fine_steps();
-  fine_.resize(static_cast<std::size_t>(ticks >> fine_shift_));  // whole ones
-  run.counts = fine_;
+  if (ticks >> fine_shift_ >= fine_.size()) make_fine_steps(ticks);
+  const std::vector<double> fine_counts(  // of whole steps
+      fine_.begin(), fine_.begin() + static_cast<std::ptrdiff_t>(ticks >> fine_shift_));
+  run.counts = fine_counts;
   run.step = std::uint64_t{1} << fine_shift_;
   add_falls(run, known, repeated);
   stops.dark_counts = repeated.dark_counts;
