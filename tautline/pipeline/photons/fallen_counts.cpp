@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tautline/pipeline/photons/dark_times.h"
@@ -46,6 +47,13 @@ struct QuietLimits {
   }
 };
 
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Of parts that are brighter than most, as where a particle stays in the focus, the limit is that of the run.
 QuietLimits limits_of(std::span<const double> sums, double step_s) {
   const double length_s = static_cast<double>(sums.size()) * step_s;
   const auto parts = static_cast<std::size_t>(
@@ -55,10 +63,10 @@ QuietLimits limits_of(std::span<const double> sums, double step_s) {
     std::vector<double> apart;  // of windows that have no step in common
     for (std::size_t k = limits.first_of(part); k < limits.first_of(part + 1); k += kWindow)
       apart.push_back(sums[k]);
-    const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
-    std::nth_element(apart.begin(), middle, apart.end());
-    limits.of_parts[part] = kQuietPart * *middle;
+    limits.of_parts[part] = kQuietPart * median_of(std::move(apart));
   }
+  const double of_run = median_of(limits.of_parts);
+  for (double& limit : limits.of_parts) limit = std::min(limit, of_run);
   return limits;
 }
 
