@@ -222,7 +222,8 @@ EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
     found.stretches.push_back({.sensors = good,
                                .names = {},
                                .first_sample = static_cast<std::int64_t>(input.first + stop.first),
-                               .samples = stop.bins()});
+                               .samples = stop.bins(),
+                               .dark_counts = input.dark_counts});
     found.samples += stop.bins() * good;
     found.all_stopped = true;
     // What the trace shows of it, in whole steps.

@@ -120,6 +120,19 @@ void name_unlike_parts(const CorrelationCurves& curves, FitResult& result) {
         "behind");
 }
 
+void name_swings(const CorrelationCurves& curves, FitResult& result) {
+  const std::string swings = named(
+      curves, result, [](const CurveFit& one) { return !one.swing.empty(); },
+      [](const CurveFit& one) { return one.swing; });
+  if (!swings.empty())
+    result.warnings.push_back(
+        "curves have a cosine that no lag damps, which a model takes for "
+        "something else: " +
+        swings +
+        ". Light of the room, a lamp or the supply of a laser may be why; "
+        "`range_s` to a tenth of the period leaves most of it out");
+}
+
 // Those that are ok by their points alone.
 void name_missing_rates(const CorrelationCurves& curves, FitResult& result) {
   const auto ok = static_cast<std::size_t>(
@@ -180,6 +193,7 @@ void name_changes_of_rates(const CorrelationCurves& curves, const std::vector<st
   name_steps(curves, result);
   name_slow_changes(curves, result);
   name_unlike_parts(curves, result);
+  name_swings(curves, result);
   name_missing_rates(curves, result);
 }
 

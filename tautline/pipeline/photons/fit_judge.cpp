@@ -11,6 +11,7 @@
 #include "tautline/pipeline/photons/count_trend.h"
 #include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
+#include "tautline/pipeline/photons/fit/mains_swing.h"
 #include "tautline/pipeline/photons/fit/slow_changes.h"
 #include "tautline/pipeline/photons/fit/unlike_segment.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
@@ -91,8 +92,10 @@ class FitJudge {
   void judge(CurveFit& one) const {
     if (!one.solution.converged) return;
     const fit::Points all = points_of(one, config_.lowest_lag_s);
+    if (weighted_) one.swing = swing_of(one, all);
     if (!one.solution.trouble.empty()) {
       if (weighted_) judge_parts(one, all);
+      if (!one.swing.empty()) add_reason(one.swing, one.solution.trouble);
       return;
     }
     const bool changes = one.counts_stop || one.rate_steps;
@@ -107,10 +110,11 @@ class FitJudge {
     if (!changes && one.slow_changes.empty()) judge_segments(one, all);
     if (fits && weighted_) judge_parts(one, all);
     judge_dark_time(one, all);
-    if (!fits && !changes && !trend && one.slow_changes.empty()) {
+    if (!fits && !changes && !trend && one.slow_changes.empty() && one.swing.empty()) {
       suggest_range(one, all);
       suggest_model(one, all);
     }
+    if (!one.swing.empty()) add_reason(one.swing, one.solution.trouble);
     // A decay that a run has only a few of is that of a single change.
     if (is_long(one.solution, kFewestTimes))
       add_reason(fmt::format("the curve falls in more than 1/{:g} of the run", kFewestTimes),
@@ -220,6 +224,13 @@ class FitJudge {
                           : fmt::format("changes over {:.2g} s by more than the model explains",
                                         change->part_s),
                     moved));
+  }
+
+  std::string swing_of(const CurveFit& one, const fit::Points& all) const {
+    const auto swing = fit::mains_swing(config_.model, one.solution.values, all);
+    if (!swing) return {};
+    return fmt::format("the light swings with {:g} Hz by {:.2g} %, as the mains makes it",
+                       swing->frequency_hz, 100 * swing->part);
   }
 
   // A segment without which the result is another by more than the others' errors explain.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -30,6 +31,12 @@ std::vector<OptionalPart> optional_parts_of(const fit::Model& model) {
   if (model.shape == fit::Shape::two_species_3d)
     parts.push_back({"a second species", "fraction", model}),
         parts.back().without.shape = fit::Shape::diffusion_3d;
+  if (model.shape == fit::Shape::cumulants_2)
+    parts.push_back({"a second cumulant", "pdi", model}),
+        parts.back().without.shape = fit::Shape::cumulants_1;
+  if (model.shape == fit::Shape::cumulants_3)
+    parts.push_back({"a third cumulant", "skewness", model}),
+        parts.back().without.shape = fit::Shape::cumulants_2;
   return parts;
 }
 
@@ -43,7 +50,7 @@ double errors_of(const std::string& amplitude, const std::vector<fit::Parameter>
   const auto k = static_cast<std::size_t>(
       std::ranges::find(parameters, amplitude, &fit::Parameter::name) - parameters.begin());
   const double value = solution.values[k];
-  return (amplitude == "fraction" ? std::min(value, 1 - value) : value) /
+  return (amplitude == "fraction" ? std::min(value, 1 - value) : std::fabs(value)) /
          solution.standard_errors[k];
 }
 

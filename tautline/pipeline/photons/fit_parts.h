@@ -1,4 +1,5 @@
-// Optional parts of a model that a curve does not need: a dark state, a detector's term, a second species.
+// Optional parts of a model that a curve does not need: a dark state, a detector's term, a second species, the highest
+// cumulant.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 namespace tautline::pipeline {
 
 struct UnneededPart {
-  std::string part;   ///< "+triplet", "+afterpulsing" or "a second species"
+  std::string part;   ///< "+triplet", "+afterpulsing", "a second species", "a third cumulant"
   std::string model;  ///< without it
   std::string why;    ///< "chi-squared is 3.1 smaller with it" or the amplitude's errors
   double gain = 0;    ///< by which chi-squared is smaller with it

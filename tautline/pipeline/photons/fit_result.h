@@ -29,6 +29,8 @@ struct CurveFit {
   std::string slow_changes;
   /// Words for a part of the run whose curve is unlike the rest's and moves the result.
   std::string unlike_part;
+  /// Words for light that swings with the mains, by fit::mains_swing().
+  std::string swing;
   /// The search converged, but no reduced chi-squared tests whether the model describes the curve.
   bool unjudged = false;
   std::string status;  ///< "ok", "masked", "hot", "not judged: ...", or the reason for doubt

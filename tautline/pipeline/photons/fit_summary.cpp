@@ -127,8 +127,8 @@ void name_unneeded_part(FitResult& result) {
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == without.end()) return;
   result.warnings.push_back(fmt::format(
-      "{} no better with {} than noise makes it: a part that is not there takes the number and "
-      "times of particles along; try `model` {}",
+      "{} no better with {} than noise makes it: a part that is not there takes the other "
+      "parameters along; try `model` {}",
       result.fits.size() == 1
           ? std::string("the curve is described")
           : fmt::format("{} of {} curves are described", most->second, result.fits.size()),

@@ -88,6 +88,42 @@ TEST(FitParts, ThatACurveNeedsAreOk) {
   }
 }
 
+// Of light scattered by particles of one size, and of several; chance as above.
+TEST(FitParts, CumulantsThatACurveDoesNotNeedAreNamed) {
+  constexpr std::size_t kCurves = 100;
+  struct Case {
+    fit::Shape shape;
+    std::vector<double> values;  // of cumulants_3
+    std::string part;            // that is not needed; empty: all are
+  };
+  for (const auto& [shape, values, part] :
+       {Case{fit::Shape::cumulants_2, {0.4, 2000, 0, 0, 0}, "a second cumulant"},
+        {fit::Shape::cumulants_2, {0.4, 2000, 0.2, 0, 0}, ""},
+        {fit::Shape::cumulants_3, {0.4, 2000, 0.2, 0, 0}, "a third cumulant"},
+        {fit::Shape::cumulants_3, {0.4, 2000, 0.3, 0.5, 0}, ""}}) {
+    const fit::Model model{shape, false, false};
+    SCOPED_TRACE(fit::name_of(model) + " " + part);
+    auto curves =
+        tests::exact({fit::Shape::cumulants_3, false, false}, std::vector(kCurves, values), 0.003);
+    tests::add_noise(curves);
+    const FitResult result = fitted(curves, model);
+    if (part.empty()) {
+      EXPECT_GE(result.good, kCurves - 5);
+      continue;
+    }
+    EXPECT_LE(result.good, 4u);
+    std::size_t named = 0;
+    for (const CurveFit& one : result.fits)
+      named += one.status.find("the curve does not need " + part) != std::string::npos ? 1 : 0;
+    EXPECT_GE(named, kCurves - 5);
+    const fit::Model less{
+        shape == fit::Shape::cumulants_2 ? fit::Shape::cumulants_1 : fit::Shape::cumulants_2, false,
+        false};
+    EXPECT_NE(result.warnings.back().find("try `model` " + fit::name_of(less)), std::string::npos)
+        << result.warnings.back();
+  }
+}
+
 // What the user holds, or shares, is not questioned.
 TEST(FitParts, OfAKnownAmplitudeAreOk) {
   auto curves = tests::exact(tests::kPlain, 1, 0.03);
