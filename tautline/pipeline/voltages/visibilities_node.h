@@ -52,7 +52,7 @@ struct VisibilitiesNodeConfig {
   formats::PhaseCentre phase_centre = {};
   formats::EarthOrientation earth = {};
   std::string history = {};
-  bool keep_edge = false;  ///< Spectra::edge_channels are not flagged
+  bool keep_edge = false;    ///< Spectra::edge_channels are not flagged
   /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
   std::function<ClippedSamples()> clipped = {};  ///< of the spectra; null: not known
@@ -95,6 +95,8 @@ class VisibilitiesNode final : public engine::Node {
   ChannelRange all_channels_;           // of all inputs together
   std::size_t stream_channels_ = 0;
   core::SampleType sum_type_{};
+  std::uint64_t integration_spectra_ = 1;
+  IntegrationClock clock_;
   double integrations_per_s_ = 0;
   std::vector<double> channel_hz_;
   InputGroups groups_;
