@@ -129,9 +129,13 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   Visibilities details{describe(inputs), gains_, all_channels_, clock_, integration_spectra_};
   channel_hz_ = details.description.channel_hz;
   const bool stopped = details.description.phase_centre.tracked && config_.rotation == nullptr;
-  if (config_.rotation && !details.description.autos_only)
+  const bool crosses = !details.description.autos_only && !config_.reduction.autos_only;
+  if (config_.rotation && crosses)
     fringes_text_ = fringe_loss_text(details.description, *config_.rotation, spectra.voltages.start,
                                      spectra.end);
+  if (!details.description.phase_centre.tracked && crosses)
+    fringes_text_ = drift_loss_text(details.description, config_.reduction.average_time,
+                                    spectra.voltages.start, spectra.end);
   partial_.emplace(details.description, stopped, names_of_inputs(details.description.array));
   if (gains_ && spectra.requantised_bits > 0)
     rounding_ = std::make_unique<RoundingWatch>(spectra.requantised_bits,

@@ -16,6 +16,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
 #include "tautline/pipeline/voltages/partial_times.h"
+#include "tautline/pipeline/voltages/reduction.h"
 #include "tautline/pipeline/voltages/rounding_watch.h"
 #include "tautline/pipeline/voltages/voltage_facts.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -53,6 +54,7 @@ struct VisibilitiesNodeConfig {
   formats::EarthOrientation earth = {};
   std::string history = {};
   bool keep_edge = false;    ///< Spectra::edge_channels are not flagged
+  Reduction reduction = {};  ///< of the visibilities, behind this node
   /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
   std::function<ClippedSamples()> clipped = {};  ///< of the spectra; null: not known
@@ -69,7 +71,7 @@ class VisibilitiesNode final : public engine::Node {
   engine::Needs needs(std::size_t, const engine::Stream&) const override {
     return {.in_step = config_.inputs > 1};
   }
-  /// Warns of fringes that lose amplitude before they are rotated.
+  /// Warns of fringes that lose amplitude because they are not stopped.
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
