@@ -55,7 +55,7 @@ struct VisibilityDescription {
 /// `autos_only`, the baselines of baselines_of_antennas().
 struct Integration {
   core::Instant middle;      ///< of the span of its spectra
-  double integration_s = 0;  ///< spectra it spans x hop / rate (short at the end or a gap)
+  double integration_s = 0;  ///< spectra it spans x hop / rate (short at the end, a gap, padding)
   core::View<const std::complex<float>, 2> visibilities;  ///< [channel][baseline], means
   core::View<const std::int64_t, 2> counts;               ///< [channel][baseline], valid samples
   /// The gains of this integration, where they change during the run; empty: requantisation_gains.

@@ -1,6 +1,7 @@
 #include "tautline/stream/mwa_receivers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
+#include "tautline/core/few_digits.h"
 #include "tautline/formats/mwa32t/array_block.h"
 #include "tautline/formats/strided_source.h"
 
@@ -42,7 +44,8 @@ bool longer_than(double seconds, std::chrono::steady_clock::time_point since) {
 MwaReceivers::MwaReceivers(MwaReceiversConfig config)
     : config_(std::move(config)),
       description_(mwa32t::describe_array(config_.assumed, config_.receivers, config_.mode)),
-      receivers_(config_.receivers, Receiver(config_.mode)) {
+      receivers_(config_.receivers, Receiver(config_.mode)),
+      reminder_(config_.remind_s) {
   if (config_.receivers == 0)
     throw core::Error(core::ErrorKind::config, "receivers", "0", "1 or more");
   if (description_.start == core::Instant{}) description_.start = utc_before({});
@@ -73,6 +76,7 @@ std::size_t MwaReceivers::block_bytes(std::size_t samples) const {
 void MwaReceivers::start(const std::stop_token& stop, const Waits& waits) {
   stop_ = stop;
   waits_ = waits;
+  started_at_ = Clock::now();
   server_ = std::make_unique<TcpServer>(
       TcpServerConfig{.listen = config_.listen, .places = config_.receivers, .log = config_.log});
   if (!config_.log) return;
@@ -227,6 +231,20 @@ void MwaReceivers::end_without_records() {
                     "records of MWA receivers", "see that `layout` is that of what they send");
 }
 
+void MwaReceivers::remind() {
+  const double waited_s = std::chrono::duration<double>(Clock::now() - started_at_).count();
+  if (!config_.log || !reminder_.is_due(waited_s)) return;
+  std::vector<std::string> addresses;
+  for (const Endpoint& endpoint : server_->listening()) addresses.push_back(to_string(endpoint));
+  const auto come =
+      std::ranges::count_if(receivers_, [](const Receiver& r) { return r.received_bytes > 0; });
+  config_.log(core::LogLevel::info,
+              fmt::format("{} at {} in {} s: waiting",
+                          come == 0 ? "nothing has come from receivers"
+                                    : "no record has come from receivers",
+                          fmt::join(addresses, ", "), core::few_digits(waited_s)));
+}
+
 // Finds the first time that every receiver has. Records that come meanwhile are kept, and a receiver that fills its
 // memory has to wait. False: stopped before any receiver had one.
 bool MwaReceivers::find_origin() {
@@ -244,6 +262,7 @@ bool MwaReceivers::find_origin() {
     }
     if (stop_.stop_requested()) return false;
     if (placed == 0) end_without_records();
+    if (placed == 0) remind();
     receive();
   }
 }

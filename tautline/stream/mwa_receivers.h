@@ -10,6 +10,7 @@
 #include "tautline/formats/mwa32t/record_parser.h"
 #include "tautline/stream/tcp.h"
 #include "tautline/stream/voltage_stream.h"
+#include "tautline/stream/wait_reminder.h"
 
 namespace tautline::stream {
 
@@ -24,6 +25,9 @@ struct MwaReceiversConfig {
   double wait_s = 5;
   /// How long to wait for a receiver that is connected and silent while others send.
   double late_s = 1;
+  /// A message says that no receiver has sent anything after so long, and each time that the wait has become twice as
+  /// long.
+  double remind_s = 5;
   double duration_s = -1;  ///< data to deliver; negative: until the receivers end
   core::LogSink log = {};
 };
@@ -90,6 +94,7 @@ class MwaReceivers final : public VoltageStream {
   std::size_t close_block(std::size_t produced, core::RawBlock& block, SegmentPlace& segment);
   std::int64_t time_near(std::size_t index) const;
   void note(std::string text);
+  void remind();
 
   MwaReceiversConfig config_;
   core::VoltageDescription description_;
@@ -102,7 +107,8 @@ class MwaReceivers final : public VoltageStream {
   // Time of the stream's first sample, by the receivers' clock.
   std::optional<std::int64_t> origin_;
   Clock::time_point origin_at_ = {};  // when that sample had come
-  Clock::time_point received_at_ = {};
+  Clock::time_point started_at_ = {}, received_at_ = {};
+  WaitReminder reminder_;
   bool behind_ = false;  // records wait in buffers, so they were sent earlier than they are read
   core::Instant start_;  // of the first sample
   // Samples delivered, and samples still to deliver.

@@ -10,6 +10,7 @@
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
+#include "tautline/core/few_digits.h"
 
 namespace tautline::stream {
 
@@ -88,7 +89,8 @@ void require_addresses(const PacketVoltagesConfig& config, const Capture& captur
 PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
     : config_(std::move(config)),
       outputs_(SegmentClock(config_.capture.layout, given_start(config_.described), utc_of_clock)),
-      capture_(config_.capture, *this) {
+      capture_(config_.capture, *this),
+      reminder_(config_.remind_s) {
   description_ = describe(config_, capture_);
   require_addresses(config_, capture_);
   core::require_range("threads", config_.threads, 1, kMostThreads);
@@ -133,9 +135,9 @@ void PacketVoltages::open() {
   for (std::size_t address = 0; address < addresses; ++address) {
     const auto& receiver = *receivers_[address % receivers_.size()];
     const Endpoint endpoint = receiver.listening()[address / receivers_.size()];
-    config_.log(core::LogLevel::info,
-                fmt::format("listening at {} for packets of {}", to_string(endpoint),
-                            config_.capture.layout.name));
+    config_.log(core::LogLevel::info, fmt::format("listening at {} for packets of {}",
+                                                  listens_at_.emplace_back(to_string(endpoint)),
+                                                  config_.capture.layout.name));
   }
 }
 
@@ -286,6 +288,7 @@ bool PacketVoltages::is_over(Clock::time_point now) {
   if (!locked || accepted_ == 0) {
     const double waited_s = seconds_from(opened_at_, now);
     if (!noted_none_ && waited_s > config_.late_s) note_refused();
+    remind(waited_s);
     if (config_.wait_s < 0 || waited_s < config_.wait_s) return false;
     end_threads();
     capture_.finish();  // also considers packets too few to confirm a position
@@ -331,6 +334,13 @@ void PacketVoltages::note_refused() {
     noted_none_ = true;
     note(problem);
   }
+}
+
+void PacketVoltages::remind(double waited_s) {
+  if (!reminder_.is_due(waited_s) || !config_.log || network().packets > 0) return;
+  config_.log(core::LogLevel::info,
+              fmt::format("no packet has come to {} in {} s: waiting", fmt::join(listens_at_, ", "),
+                          core::few_digits(waited_s)));
 }
 
 // The packets that came, for users whose packets are all refused.

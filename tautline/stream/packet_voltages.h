@@ -18,6 +18,7 @@
 #include "tautline/stream/shared_capture.h"
 #include "tautline/stream/udp.h"
 #include "tautline/stream/voltage_stream.h"
+#include "tautline/stream/wait_reminder.h"
 
 namespace tautline::stream {
 
@@ -29,7 +30,9 @@ struct PacketVoltagesConfig {
   double wait_s = -1;  ///< for the first packets; negative: until a stop
   /// The stream ends after so long without an accepted packet; negative: never.
   double silence_s = -1;
-  double late_s = 1;       ///< after so long without packets, blocks are committed though not full
+  double late_s = 1;  ///< after so long without packets, blocks are committed though not full
+  /// A message says that no packet has come after so long, and each time that the wait has become twice as long.
+  double remind_s = 5;
   double duration_s = -1;  ///< ends after this much data, in whole payloads; negative: never
   /// Threads that receive and place packets; more than one: beside the calling thread, from place_in() on.
   std::size_t threads = 1;
@@ -113,6 +116,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   bool is_over(Clock::time_point now);
   void finish();
   void note_refused();
+  void remind(double waited_s);
   std::string what_came() const;
   void note(std::string text);
 
@@ -137,6 +141,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   bool noted_none_ = false;  // a warning was logged that packets come and none is of the layout
   std::uint64_t accepted_ = 0, jumps_ = 0;  // at the last check
   Clock::time_point opened_at_ = {}, accepted_at_ = {};
+  std::vector<std::string> listens_at_;  // with the ports that the system chose
+  WaitReminder reminder_;
   formats::Damage damage_;
   std::unique_ptr<SharedCapture> shared_;  // of the threads
   std::unique_ptr<ReceivingThreads> threads_;

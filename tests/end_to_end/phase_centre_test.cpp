@@ -178,6 +178,48 @@ TEST_F(PhaseCentre, FringesThatLoseAmplitudeBeforeTheyAreRotatedAreSaid) {
   EXPECT_NE(pipeline.find("(delays_path)"), std::string::npos) << pipeline;
 }
 
+// Nothing stops them: a source at the zenith of latitude 52.9 moves to the west, by the earth's rotation times the
+// cosine of the latitude.
+TEST_F(PhaseCentre, FringesThatNothingStopsAndTheirLossAreSaid) {
+  auto random = generator();
+  const std::string lost = "those of a source at the zenith lose up to ";
+  const double turn_m = 299'792'458 / (7.292115e-5 * std::cos(52.9 * std::numbers::pi / 180)) /
+                        (155.44e6 * 0.01);  // a fringe turns once in 10 ms
+  const auto said = [&](double east_m, double north_m, const std::vector<std::string>& more) {
+    std::ostringstream array;
+    array << std::setprecision(15)
+          << "latitude_deg = 52.9\nlongitude_deg = 6.6\n[[antenna]]\nenu_m = [" << -east_m / 2
+          << ", 0, 0]\n[[antenna]]\nenu_m = [" << east_m / 2 << ", " << north_m << ", 0]\n";
+    write_file(scratch / "wide.toml", array.str());
+    std::vector<std::string> words{
+        "correlate",           scratch / "in.dada", "-o", scratch / "v.uvh5", "--array",
+        scratch / "wide.toml", "--channels",        "16", "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  const std::vector<std::string> long_ones{"--integration", "0.01"};
+  const double turns = 0.3 + 0.001 * static_cast<double>(random() % 600);
+  const double per_cent =
+      100 * (1 - std::sin(std::numbers::pi * turns) / (std::numbers::pi * turns));
+  for (const std::vector<std::string>& more :
+       {long_ones, std::vector<std::string>{"--integration", "0.001", "--average-time", "10"}}) {
+    const std::string text = said(turns * turn_m, 0, more);
+    const std::size_t at = text.find(lost);
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_NEAR(std::stod(text.substr(at + lost.size())), per_cent, 0.51) << text;
+    EXPECT_NE(text.find("% within 0.01 s, in which those of baseline 0x-1x turn 0."),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("A shorter --integration loses less"), std::string::npos) << text;
+  }
+  for (const std::string& silent :
+       {said(0.2 * turn_m, 0, long_ones), said(0, turn_m, long_ones),
+        said(turns * turn_m, 0, {"--integration", "0.001"}),
+        said(turns * turn_m, 0, {"--integration", "0.01", "--autos-only"}),
+        said(turns * turn_m, 0, {"--integration", "0.01", "--phase-center", "Cas=350.85,58.815"})})
+    EXPECT_EQ(silent.find(lost), std::string::npos) << silent;
+}
+
 // The sky turns: fringes of data that do not say when they began cannot be rotated.
 TEST_F(PhaseCentre, OfArraysNeedsTheTimeOfTheirBegin) {
   write_file(scratch / "x.npy",

@@ -1,6 +1,7 @@
 #include "tautline/formats/vdif/timeline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -69,29 +70,33 @@ std::vector<std::uint32_t> find_threads(const InputFile& file, const std::vector
   return threads;
 }
 
-// Powers of two MHz and of two times 0.1 MHz, as recorders have them, in rising order.
-std::vector<std::int64_t> usual_rates() {
-  constexpr std::int64_t kHighest = 4'096'000'000;
+// Rates that have a frame of each number below `frames`, at most kNamed: a power of two times one of the lowest rates.
+std::vector<std::int64_t> allowed_rates(const std::vector<std::int64_t>& lowest_hz,
+                                        std::int64_t frames, std::int64_t samples) {
+  constexpr std::size_t kNamed = 6;
+  constexpr std::int64_t kHighest_hz = 4'096'000'000;
   std::vector<std::int64_t> rates;
-  for (const std::int64_t lowest : {100'000, 1'000'000})
-    for (std::int64_t rate = lowest; rate <= kHighest; rate *= 2) rates.push_back(rate);
+  for (const std::int64_t lowest : lowest_hz)
+    for (std::int64_t rate = lowest; rate <= kHighest_hz; rate *= 2)
+      if (rate % samples == 0 && rate / samples >= frames) rates.push_back(rate);
   std::ranges::sort(rates);
+  if (rates.size() > kNamed) rates.resize(kNamed);
   return rates;
 }
 
-// Rates that have a frame of each number below `frames`.
+// First the rates of most recorders.
 std::string rates_allowed(std::int64_t frames, std::int64_t samples) {
-  constexpr std::size_t kNamed = 6;
-  std::string rates;
-  std::size_t named = 0;
-  for (const std::int64_t rate : usual_rates()) {
-    if (named == kNamed) break;
-    if (rate % samples != 0 || rate / samples < frames) continue;
-    rates += fmt::format("{}{}", rates.empty() ? "" : ", ", rate);
-    ++named;
-  }
-  return fmt::format("{} samples a frame, {} frames or more a second: {} Hz or more{}", samples,
-                     frames, frames * samples, rates.empty() ? "" : ", such as " + rates);
+  std::vector<std::string> named;
+  const auto name = [&](const std::vector<std::int64_t>& rates, const char* kind) {
+    if (!rates.empty()) named.push_back(fmt::format("{} ({})", fmt::join(rates, ", "), kind));
+  };
+  name(allowed_rates({1'000'000}, frames, samples), "powers of two MHz, as most recorders have");
+  // 0.1, 10 and 100 MHz, halved to the least whole numbers of Hz.
+  name(allowed_rates({3'125, 78'125, 390'625}, frames, samples),
+       "powers of two times 0.1, 10 or 100 MHz");
+  return fmt::format("{} samples a frame, {} frames or more a second: {} Hz or more{}{}", samples,
+                     frames, frames * samples, named.empty() ? "" : ", such as ",
+                     fmt::join(named, ", or "));
 }
 
 core::Rational choose_rate(const InputFile& file, const Header& common,

@@ -178,17 +178,15 @@ struct Columns {
 };
 
 // Whether integrations, by their starts and lengths, have one length and follow each other at multiples of it, so that
-// columns of that length show each of them where it is. The last one may be shorter.
+// columns of that length show each of them where it is.
 bool on_grid(const std::vector<double>& starts_s, const std::vector<double>& lengths_s,
              double length_s) {
   const double first_s = *std::ranges::min_element(starts_s),
-               last_s = *std::ranges::max_element(starts_s),
                off_s = std::max(kOffGrid * length_s, kDate_s);
   for (std::size_t k = 0; k < starts_s.size(); ++k) {
     const double from_s = starts_s[k] - first_s;
     if (std::abs(from_s - std::round(from_s / length_s) * length_s) > off_s ||
-        lengths_s[k] > length_s + off_s ||
-        (starts_s[k] < last_s && lengths_s[k] < length_s - off_s))
+        std::abs(lengths_s[k] - length_s) > off_s)
       return false;
   }
   return true;
@@ -258,7 +256,8 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
       columns.count = binning.cells;
       cell_s *= static_cast<double>(binning.per_cell);
     } else {
-      // Gaps cut some short, and the next ones begin anywhere: columns of any length that show each where it is.
+      // Gaps and the end cut some short, and the next ones begin anywhere: columns of any length that show each where
+      // it is.
       columns.count = config.columns;
       cell_s = (end - first) / static_cast<double>(columns.count);
     }

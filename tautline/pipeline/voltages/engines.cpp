@@ -184,6 +184,7 @@ CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
       config.reduction.autos_only && !config.all_products && config.means.rotation == nullptr;
   const formats::ArrayLayout array = config.means.array;
   config.means.inputs = parts;
+  config.means.reduction = config.reduction;
   const engine::NodeId means =
       graph.add(names.means, std::make_unique<VisibilitiesNode>(std::move(config.means)));
   std::vector<std::future<void>> planning;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/few_digits.h"
+#include "tautline/core/units.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::pipeline {
@@ -38,6 +39,20 @@ void keep_largest(const std::vector<double>& turns, Fringe& fringe) {
   fringe = {*most - *least, std::min(a, b), std::max(a, b)};
 }
 
+// Less than `integration_s` where the data end before.
+double integrated_s(double integration_s, const core::Instant& start, const core::Instant& end) {
+  const double data_s = core::seconds_between(start, end);
+  return data_s > 0 ? std::min(integration_s, data_s) : integration_s;
+}
+
+// "up to 30 % within an integration of 10 s, in which those of baseline 0x-5x turn 0.45 times"
+std::string loss_text(const Fringe& fringe, const std::string& where,
+                      const std::vector<std::string>& names) {
+  return fmt::format("up to {} % {}, in which those of baseline {}-{} turn {} times",
+                     core::few_digits(100 * lost(fringe.turns)), where, names[fringe.first],
+                     names[fringe.second], core::few_digits(fringe.turns));
+}
+
 }  // namespace
 
 std::string fringe_loss_text(const formats::VisibilityDescription& description,
@@ -46,8 +61,7 @@ std::string fringe_loss_text(const formats::VisibilityDescription& description,
   if (description.channel_hz.empty() || rotation.inputs.size() < 2) return {};
   const double highest_hz = *std::ranges::max_element(description.channel_hz);
   const double data_s = std::max(0.0, core::seconds_between(start, end));
-  const double integration_s =
-      data_s > 0 ? std::min(description.integration_s, data_s) : description.integration_s;
+  const double integration_s = integrated_s(description.integration_s, start, end);
   Fringe in_time, in_channel;
   std::vector<double> turns_in_time(rotation.inputs.size()), turns_in_channel(turns_in_time);
   for (int k = 0; k < (data_s > 0 ? kInstants : 1); ++k) {
@@ -67,10 +81,7 @@ std::string fringe_loss_text(const formats::VisibilityDescription& description,
                                        "(`delays_path`) lose none of it"};
   const auto add = [&](const Fringe& fringe, const std::string& where, const std::string& remedy) {
     if (lost(fringe.turns) <= kMostLost) return;
-    losses.push_back(fmt::format("up to {} % {}, in which those of baseline {}-{} turn {} times",
-                                 core::few_digits(100 * lost(fringe.turns)), where,
-                                 names[fringe.first], names[fringe.second],
-                                 core::few_digits(fringe.turns)));
+    losses.push_back(loss_text(fringe, where, names));
     remedies.push_back(remedy);
   };
   add(in_time, fmt::format("within an integration of {:.6g} s", integration_s),
@@ -82,6 +93,35 @@ std::string fringe_loss_text(const formats::VisibilityDescription& description,
       "fringes are rotated after the correlation, and have lost amplitude before: {}. {}; {} less",
       fmt::join(losses, ", and "), remedies.front(),
       remedies.size() > 2 ? remedies[1] + " and " + remedies[2] + " lose" : remedies[1] + " loses");
+}
+
+std::string drift_loss_text(const formats::VisibilityDescription& description, std::size_t averaged,
+                            const core::Instant& start, const core::Instant& end) {
+  const formats::ArrayLayout& array = description.array;
+  if (!array.positions_known || description.channel_hz.empty() || array.inputs.size() < 2)
+    return {};
+  const double highest_hz = *std::ranges::max_element(description.channel_hz);
+  const double integration_s =
+      integrated_s(description.integration_s * static_cast<double>(averaged), start, end);
+  const double latitude = array.latitude_deg * core::kRadPerDeg,
+               longitude = array.longitude_deg * core::kRadPerDeg;
+  // The delay of an antenna at r from the centre, -(r . u) / c, changes by (w x u) . r / c a second.
+  const double east_s =
+      core::kEarthRotation_rad_per_s * std::cos(latitude) / core::kSpeedOfLight_m_per_s;
+  std::vector<double> turns;
+  for (const formats::InputLabel& input : array.inputs) {
+    const auto& at_m = array.antennas[input.antenna].ecef_m;
+    const double east_m = at_m[1] * std::cos(longitude) - at_m[0] * std::sin(longitude);
+    turns.push_back(east_s * east_m * highest_hz * integration_s);
+  }
+  Fringe fringe;
+  keep_largest(turns, fringe);
+  if (lost(fringe.turns) <= kMostLost) return {};
+  return fmt::format(
+      "there is no phase centre, so fringes turn within integrations: those of a source at the "
+      "zenith lose {}. A shorter `integration_s` loses less; fringes that are stopped before the "
+      "correlation (`delays_path`) lose none of it",
+      loss_text(fringe, fmt::format("within {:.6g} s", integration_s), names_of_inputs(array)));
 }
 
 }  // namespace tautline::pipeline

@@ -1,6 +1,7 @@
-// The amplitude that fringes lose where they are rotated after the correlation.
+// The amplitude that fringes lose where they are not stopped before the correlation.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "tautline/core/time.h"
@@ -18,5 +19,11 @@ namespace tautline::pipeline {
 std::string fringe_loss_text(const formats::VisibilityDescription& description,
                              const formats::delays::Table& rotation, const core::Instant& start,
                              const core::Instant& end);
+
+/// The same warning of visibilities without a phase centre, whose fringes nothing stops: of a source at the zenith, which
+/// moves by w x u, w the earth's rotation and u the direction to it. No warning where the antennas' positions are not
+/// known. `averaged`: integrations that become one.
+std::string drift_loss_text(const formats::VisibilityDescription& description, std::size_t averaged,
+                            const core::Instant& start, const core::Instant& end);
 
 }  // namespace tautline::pipeline

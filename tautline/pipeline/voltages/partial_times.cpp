@@ -10,12 +10,12 @@
 #include "tautline/core/few_digits.h"
 #include "tautline/core/units.h"
 #include "tautline/pipeline/voltages/empty_text.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-constexpr double kLeastPart = 0.75;
 constexpr double kMostDegrees = 3;
 
 // Of a source on the equator, at the highest channel.
@@ -48,9 +48,9 @@ void PartialTimes::add(double integration_s, const core::View<const std::int64_t
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Input& input = inputs_[i];
     double part = 0;  // of the channel that has most
-    for (std::size_t c = 0; c < counts.extent(0) && part < kLeastPart; ++c)
+    for (std::size_t c = 0; c < counts.extent(0) && part < IntegrationClock::kLeastPart; ++c)
       part = std::max(part, static_cast<double>(counts(c, core::baseline_index(i, i))) / nominal);
-    if (part == 0 || part >= kLeastPart) continue;
+    if (part == 0 || part >= IntegrationClock::kLeastPart) continue;
     const double degrees = 360 * input.turns_per_s * integration_s * (1 - part) / 2;
     if (degrees <= kMostDegrees) continue;
     ++input.integrations;

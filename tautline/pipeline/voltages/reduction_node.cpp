@@ -69,6 +69,7 @@ std::vector<engine::Stream> ReductionNode::open(std::span<const engine::Stream> 
   const engine::Stream& in = inputs[0];
   Visibilities details = in.detail<Visibilities>();
   clock_ = details.clock;
+  integration_spectra_ = details.integration_spectra *= reduction_.average_time;
   const formats::ArrayLayout& array = details.description.array;
   const bool autos_come = details.description.autos_only;
   if (reduction_.average_channels > 1) left_out_ = details.description.flagged_channels;
@@ -103,6 +104,7 @@ void ReductionNode::process(std::size_t, const engine::Block& block, engine::Out
     output_ = &outputs.begin(0, block);
     output_->samples = 0;
     gains_ = block.payload_of<IntegrationTime>().gains;
+    of_data_ = {};
     sums_.assign(channels_ * kept_.size(), {});
     const auto counts = output_->view<2>(1).as<std::int64_t>();
     for (std::size_t c = 0; c < channels_; ++c) std::fill_n(counts.row(c), kept_.size(), 0);
@@ -111,6 +113,7 @@ void ReductionNode::process(std::size_t, const engine::Block& block, engine::Out
                 block.view<2>(1).as<const std::int64_t>(), kept_, left_out_, sums(),
                 output_->view<2>(1).as<std::int64_t>());
   output_->samples += block.samples;
+  of_data_.add(block.payload_of<IntegrationTime>().of_data);
   if (++added_ == reduction_.average_time) give(outputs);
 }
 
@@ -128,7 +131,8 @@ void ReductionNode::give(engine::Outputs& outputs) {
       visibilities(c, k) =
           counts(c, k) > 0 ? std::complex<float>(sums()(c, k) / static_cast<double>(counts(c, k)))
                            : std::complex<float>();
-  out.payload_of<IntegrationTime>() = clock_.time_of(out.segment_start, out.first, out.samples);
+  out.payload_of<IntegrationTime>() =
+      clock_.time_of(out.segment_start, out.first, out.samples, integration_spectra_, of_data_);
   out.payload_of<IntegrationTime>().gains = gains_;
   ++integrations_;
   outputs.commit();

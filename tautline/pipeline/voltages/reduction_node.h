@@ -50,13 +50,15 @@ class ReductionNode final : public engine::Node {
   std::shared_ptr<const device::Device> host_;
   Reduction reduction_;
   IntegrationClock clock_;
-  std::size_t channels_ = 0;           // of the input
-  std::vector<std::size_t> kept_;      // baselines of the input
-  std::vector<std::size_t> left_out_;  // channels of the input
+  std::uint64_t integration_spectra_ = 1;  // of a whole average
+  std::size_t channels_ = 0;               // of the input
+  std::vector<std::size_t> kept_;          // baselines of the input
+  std::vector<std::size_t> left_out_;      // channels of the input
   std::vector<std::complex<double>> sums_;
   engine::Block* output_ = nullptr;  // its counts are those of the sums
   std::size_t added_ = 0;            // integrations added to output_
   GainValues gains_;                 // of the first of these
+  ValidSpectra of_data_;             // of all of these
   std::uint64_t integrations_ = 0;
 };
 

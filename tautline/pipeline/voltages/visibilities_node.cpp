@@ -123,13 +123,19 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   groups_ = sums.groups;
   if (groups_.count() > 1) pairs_ = pairs_of(sums.autos);
   sum_type_ = inputs[0].arrays.front().type;
-  integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
-  Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
+  integration_spectra_ = sums.integration_spectra;
+  integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(integration_spectra_);
+  clock_ = clock_of(spectra);
+  Visibilities details{describe(inputs), gains_, all_channels_, clock_, integration_spectra_};
   channel_hz_ = details.description.channel_hz;
   const bool stopped = details.description.phase_centre.tracked && config_.rotation == nullptr;
-  if (config_.rotation && !details.description.autos_only)
+  const bool crosses = !details.description.autos_only && !config_.reduction.autos_only;
+  if (config_.rotation && crosses)
     fringes_text_ = fringe_loss_text(details.description, *config_.rotation, spectra.voltages.start,
                                      spectra.end);
+  if (!details.description.phase_centre.tracked && crosses)
+    fringes_text_ = drift_loss_text(details.description, config_.reduction.average_time,
+                                    spectra.voltages.start, spectra.end);
   partial_.emplace(details.description, stopped, names_of_inputs(details.description.array));
   if (gains_ && spectra.requantised_bits > 0)
     rounding_ = std::make_unique<RoundingWatch>(spectra.requantised_bits,
@@ -236,7 +242,13 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
   const auto visibilities = out.view<2>(0).as<std::complex<float>>();
   const auto counts = out.view<2>(1).as<std::int64_t>();
   device::Queue& queue = outputs.queue(config_.host);
-  const auto& time = blocks.front()->payload_of<IntegrationTime>();
+  const engine::Block& one = *blocks.front();
+  ValidSpectra of_data;
+  for (const engine::Block* block : blocks)
+    of_data.add(block->payload_of<IntegrationTime>().of_data);
+  IntegrationTime time =
+      clock_.time_of(one.segment_start, one.first, one.samples, integration_spectra_, of_data);
+  time.gains = one.payload_of<IntegrationTime>().gains;
   std::span<const float> all_gains;
   for (std::size_t k = 0; k < blocks.size(); ++k) {
     const ChannelRange& range = channels_[k];
@@ -256,10 +268,11 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
                             counts.slice(0, first, range.count));
   }
   if (config_.rotation) rotate(queue, time.middle, visibilities);
-  for (const stream::ConstantChannel& one : constant_) leave_out(one, pairs_, visibilities, counts);
+  for (const stream::ConstantChannel& constant : constant_)
+    leave_out(constant, pairs_, visibilities, counts);
   partial_->add(time.integration_s, counts);
   if (rounding_) rounding_->add(queue, visibilities, counts, pairs_, all_gains);
-  out.payload = time;
+  out.payload = std::move(time);
   outputs.commit();
 }
 

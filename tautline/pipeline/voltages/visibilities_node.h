@@ -16,6 +16,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
 #include "tautline/pipeline/voltages/partial_times.h"
+#include "tautline/pipeline/voltages/reduction.h"
 #include "tautline/pipeline/voltages/rounding_watch.h"
 #include "tautline/pipeline/voltages/voltage_facts.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -52,7 +53,8 @@ struct VisibilitiesNodeConfig {
   formats::PhaseCentre phase_centre = {};
   formats::EarthOrientation earth = {};
   std::string history = {};
-  bool keep_edge = false;  ///< Spectra::edge_channels are not flagged
+  bool keep_edge = false;    ///< Spectra::edge_channels are not flagged
+  Reduction reduction = {};  ///< of the visibilities, behind this node
   /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
   std::function<ClippedSamples()> clipped = {};  ///< of the spectra; null: not known
@@ -69,7 +71,7 @@ class VisibilitiesNode final : public engine::Node {
   engine::Needs needs(std::size_t, const engine::Stream&) const override {
     return {.in_step = config_.inputs > 1};
   }
-  /// Warns of fringes that lose amplitude before they are rotated.
+  /// Warns of fringes that lose amplitude because they are not stopped.
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
@@ -95,6 +97,8 @@ class VisibilitiesNode final : public engine::Node {
   ChannelRange all_channels_;           // of all inputs together
   std::size_t stream_channels_ = 0;
   core::SampleType sum_type_{};
+  std::uint64_t integration_spectra_ = 1;
+  IntegrationClock clock_;
   double integrations_per_s_ = 0;
   std::vector<double> channel_hz_;
   InputGroups groups_;

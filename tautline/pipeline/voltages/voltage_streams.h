@@ -124,10 +124,19 @@ struct Sums {
   std::vector<std::size_t> autos;  ///< the needed baselines, of several groups
 };
 
+/// Spectra of a segment, from the first to the last one that is valid for some input.
+struct ValidSpectra {
+  std::uint64_t first = 0, end = 0;  ///< equal: none is valid
+  bool empty() const { return first == end; }
+  /// Includes later ones, or others of the same times.
+  void add(const ValidSpectra& others);
+};
+
 struct IntegrationTime {
-  core::Instant middle;      ///< of the span of its spectra
-  double integration_s = 0;  ///< spectra x hop / rate
-  GainValues gains = {};     ///< for means over several integrations: of the first
+  core::Instant middle = {};  ///< of the span of its spectra
+  double integration_s = 0;   ///< spectra x hop / rate
+  GainValues gains = {};      ///< for means over several integrations: of the first
+  ValidSpectra of_data = {};  ///< sums have no other time
 };
 
 /// The quantities that determine times of integrations.
@@ -135,9 +144,15 @@ struct IntegrationClock {
   std::size_t hop_samples = 1, span_samples = 1;  ///< of spectra
   core::Rational rate_hz;                         ///< of samples
 
-  /// The span of an integration's spectra: from the first one's first sample to the last one's last.
+  /// The span of an integration's spectra: from the first one's first sample to the last one's last. `of_data`: where
+  /// this is less than kLeastPart of a whole integration, the span of these; so it is where a segment's end cut the
+  /// integration short.
   IntegrationTime time_of(const core::Instant& segment_start, std::uint64_t first,
-                          std::uint64_t spectra) const;
+                          std::uint64_t spectra, std::uint64_t whole_integration,
+                          const ValidSpectra& of_data) const;
+
+  /// Times of integrations that lack less are on one grid, so that those of several receivers agree.
+  static constexpr double kLeastPart = 0.75;
 };
 
 inline IntegrationClock clock_of(const Spectra& spectra) {
@@ -150,6 +165,7 @@ struct Visibilities {
   SharedGains gains;
   ChannelRange channels;  ///< channels of the gains that the visibilities are made of
   IntegrationClock clock;
+  std::uint64_t integration_spectra = 1;  ///< of a whole integration
 };
 
 }  // namespace tautline::pipeline

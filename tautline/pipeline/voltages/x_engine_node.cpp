@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
@@ -16,6 +17,28 @@ namespace {
 // The smallest number of inputs that a correlator multiplies with each other: a panel of the CPU, a tile of the GPU.
 std::size_t least_group(const device::Device& device) {
   return device.compiles() ? 128 : 16;
+}
+
+// The times, of 64, at which some row is valid.
+std::uint64_t valid_times(const core::ValidityView& valid, std::size_t word) {
+  std::uint64_t times = 0;
+  for (std::size_t row = 0; row < valid.extent(0) && ~times != 0; ++row) times |= valid(row, word);
+  return times;
+}
+
+ValidSpectra valid_spectra(const SpectraChunk& chunk) {
+  constexpr std::size_t kWordBits = 64;
+  const std::uint64_t begin = chunk.first_spectrum;
+  if (chunk.valid.empty()) return {begin, begin + chunk.spectra};
+  const std::size_t words = core::validity_words(chunk.spectra);
+  std::size_t first = 0, last = words;
+  while (first < words && valid_times(chunk.valid, first) == 0) ++first;
+  if (first == words) return {};
+  while (valid_times(chunk.valid, last - 1) == 0) --last;
+  const auto before = static_cast<std::size_t>(std::countr_zero(valid_times(chunk.valid, first))),
+             behind =
+                 static_cast<std::size_t>(std::countl_zero(valid_times(chunk.valid, last - 1)));
+  return {begin + first * kWordBits + before, begin + last * kWordBits - behind};
 }
 
 }  // namespace
@@ -121,6 +144,7 @@ void XEngineNode::begin(const engine::Block& block, std::uint64_t first, engine:
   output_ = &outputs.begin(0, block);
   output_->first = first;
   output_->samples = 0;
+  of_data_ = {};
   const SharedGains& gains = sums_.spectra.gains;
   gains_ = gains && gains->schedule().changes() ? block.payload_of<GainValues>() : nullptr;
   integrator_->begin(output_->view<2>(0), output_->view<2>(1).as<std::int64_t>());
@@ -155,6 +179,7 @@ void XEngineNode::add(const engine::Block& block, std::size_t first, std::size_t
       core::copy_bits(block.valid.row(i), first, count, part_.row(i), 0);
     chunk.valid = part_.view();
   }
+  of_data_.add(valid_spectra(chunk));
   const bool last = output_->samples + count == sums_.integration_spectra;
   integrator_->add(outputs.queue(config_.device), chunk, last);
 }
@@ -165,9 +190,7 @@ void XEngineNode::end_segment(std::size_t, engine::Outputs& outputs) {
 
 void XEngineNode::finish_integration(engine::Outputs& outputs) {
   integrator_->finish(outputs.queue(config_.device));
-  output_->payload_of<IntegrationTime>() =
-      clock_of(sums_.spectra).time_of(output_->segment_start, output_->first, output_->samples);
-  output_->payload_of<IntegrationTime>().gains = gains_;
+  output_->payload_of<IntegrationTime>() = {.gains = gains_, .of_data = of_data_};
   output_ = nullptr;
   ++integrations_;
   outputs.commit();

@@ -62,6 +62,7 @@ class XEngineNode final : public engine::Node {
   std::unique_ptr<Integrator> integrator_;
   engine::Block* output_ = nullptr;  // the open integration
   GainValues gains_;                 // of its spectra; null: of the run
+  ValidSpectra of_data_;             // of its spectra
   core::ValidityMask part_;
   std::uint64_t integrations_ = 0;
   Stopwatch since_ready_;

@@ -17,19 +17,23 @@ TEST_F(Vdif, AnUnknownRateNamesThoseThatTheFramesAllow) {
   const core::Error error = tests::error_of([&] { open_bytes(recording.bytes()); });
   const std::string what = error.what();
   EXPECT_NE(what.find("4005 frames or more"), std::string::npos) << what;
-  EXPECT_NE(what.find("such as 25600000, 32000000, 51200000, 64000000, 102400000, 128000000"),
+  EXPECT_NE(what.find("such as 32000000, 64000000, 128000000, 256000000, 512000000, 1024000000 "
+                      "(powers of two MHz, as most recorders have), or 20000000, 25000000, "
+                      "25600000, 40000000, 50000000, 51200000 (powers of two times 0.1, 10 or 100 "
+                      "MHz)"),
             std::string::npos)
       << what;
 }
 
-TEST_F(Vdif, RatesThatTheFramesAllowBeginWithTheLeast) {
+TEST_F(Vdif, RatesThatTheFramesAllowBeginWithPowersOfTwo) {
   FrameSpec spec;
   spec.frame = 395;
   const Recording recording(spec, 1, 5, 100'000, 250, random_);  // 4,000 samples of 2 bits a frame
   const core::Error error = tests::error_of([&] { open_bytes(recording.bytes()); });
   const std::string what = error.what();
-  EXPECT_NE(what.find("400 frames or more a second: 1600000 Hz or more, such as 1600000, 2000000, "
-                      "3200000, 4000000, 6400000, 8000000"),
+  EXPECT_NE(what.find("400 frames or more a second: 1600000 Hz or more, such as 2000000, 4000000, "
+                      "8000000, 16000000, 32000000, 64000000 (powers of two MHz, as most recorders "
+                      "have), or 1600000, 2500000, 3200000, 5000000, 6400000, 10000000 (powers"),
             std::string::npos)
       << what;
 }

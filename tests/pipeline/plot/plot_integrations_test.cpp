@@ -1,4 +1,5 @@
 // Integrations of several lengths at their times, and baselines without data.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -87,6 +88,41 @@ TEST_F(PlotIntegrations, ThatGapsCutShortAreDrawnAtTheirTimes) {
     }
     for (std::size_t k = 0; k < kIntegrations; ++k) EXPECT_GT(drawn[k], 0U) << file << ' ' << k;
   }
+}
+
+// A part of the last one's time, and no more, shows it.
+TEST_F(PlotIntegrations, ThatTheEndCutsShortIsDrawnAsLongAsItIs) {
+  auto random = generator();
+  constexpr std::size_t kIntegrations = 4;
+  RandomVisibilities v = random_visibilities({2, "x", 3, kIntegrations, false, true}, random);
+  const double whole_s = v.description.integration_s;
+  std::uniform_real_distribution<double> part(0.1, 0.9);
+  double now_s = 0;
+  for (std::size_t k = 0; k < kIntegrations; ++k) {
+    v.integration_s[k] = k + 1 == kIntegrations ? part(random) * whole_s : whole_s;
+    v.middles[k] = core::advance(v.middles[0],
+                                 std::llround(1e9 * (now_s + (v.integration_s[k] - whole_s) / 2)),
+                                 {1'000'000'000, 1});
+    now_s += v.integration_s[k];
+  }
+  const std::size_t each = v.values.size() / kIntegrations;
+  for (std::size_t k = 0; k < v.values.size(); ++k) {
+    v.values[k] = static_cast<float>(k / each + 1);
+    v.counts[k] = 1000;
+  }
+  write("v.uvh5", v);
+  pipeline::PlotConfig config;
+  config.baseline = cross_of(v);
+  const figure::Figure made = figure_of("v.uvh5", config);
+  const figure::Panel& picture = panel(made, "Amplitude of baseline");
+  EXPECT_NEAR(seconds_of(picture.x), now_s, 1e-3 * now_s);
+  const auto& values = picture.image.values;
+  ASSERT_EQ(values.size() % picture.image.columns, 0U);
+  const auto last = std::count_if(
+      values.begin(), values.begin() + static_cast<std::ptrdiff_t>(picture.image.columns),
+      [](float value) { return std::abs(value - static_cast<float>(kIntegrations)) < 1e-4F; });
+  EXPECT_NEAR(static_cast<double>(last) / static_cast<double>(picture.image.columns),
+              v.integration_s.back() / now_s, 2.0 / static_cast<double>(picture.image.columns));
 }
 
 TEST_F(PlotIntegrations, OfOneLengthHaveAColumnEach) {

@@ -1,6 +1,7 @@
 // Visibilities that are averaged and chosen from, against plain loops over all of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tautline/core/baseline.h"
@@ -57,7 +58,7 @@ class MadeVisibilities final : public engine::Node {
              .rate_hz = core::Rational{20'000, 1},
              .start = made_.front().segment_start,
              .max_samples = kSpectraEach,
-             .details = Visibilities{description_, {}, {}, kReducedClock}}};
+             .details = Visibilities{description_, {}, {}, kReducedClock, kSpectraEach}}};
   }
   bool produce(engine::Outputs& outputs) override {
     const Given& one = made_[at_++];
@@ -139,7 +140,8 @@ std::vector<Given> made_visibilities(const std::vector<GivenSegment>& segments,
             random() % 3 == 0 ? 0 : 1, static_cast<std::int64_t>(spectra))(random));
         if (random() % 5 == 0) one.counts.back() = 0;
       }
-      one.time = kReducedClock.time_of(one.segment_start, first, spectra);
+      one.time = kReducedClock.time_of(one.segment_start, first, spectra, kSpectraEach,
+                                       {first, first + spectra});
       made.push_back(std::move(one));
       first += spectra;
     }
@@ -201,6 +203,40 @@ std::vector<Given> reduced(const std::vector<Given>& made,
   graph.connect(node, graph.add("sink", std::make_unique<ReducedSink>(given, given_description)));
   engine::Run(std::move(graph)).go();
   return given;
+}
+
+// Averages of integrations between padding: the first and the last spectrum that is valid in any of them.
+TEST(Reduction, PaddingShortensAveragesOfWhichItTakesMoreThanAQuarter) {
+  auto random = tests::generator();
+  const core::Instant start = core::parse_utc("2026-03-20-14:00:00");
+  constexpr std::size_t kAverage = 4, kWhole = kAverage * kSpectraEach;
+  for (std::uint64_t data_begin = 0; data_begin < kWhole; data_begin += 1 + random() % 3)
+    for (const std::uint64_t data_end : {kWhole - 8, kWhole, kWhole + 5}) {
+      if (data_end <= data_begin) continue;
+      const auto description = reduced_description(1, false);
+      auto made = made_visibilities({{start, {10, 10, 10, 10, 10}}}, 1, random);
+      for (Given& one : made) {
+        const std::uint64_t from = std::max(one.first, data_begin),
+                            to = std::min(one.first + one.spectra, data_end);
+        one.time.of_data = from < to ? ValidSpectra{from, to} : ValidSpectra{};
+      }
+      formats::VisibilityDescription d;
+      const auto given = reduced(made, description, {{}, 1, kAverage, false}, d);
+      ASSERT_EQ(given.size(), 2U);
+      const auto expect_span = [&](const Given& one, std::uint64_t first, std::uint64_t end) {
+        SCOPED_TRACE(testing::Message() << data_begin << " to " << data_end);
+        const std::uint64_t from = first * 64, to = (end - 1) * 64 + 512;
+        EXPECT_EQ(one.time.middle,
+                  core::advance_half(start, static_cast<std::int64_t>(from + to), kReducedRate));
+        EXPECT_EQ(one.time.integration_s,
+                  static_cast<double>(end - first) * 64 / kReducedRate.value());
+      };
+      const std::uint64_t end = std::min<std::uint64_t>(data_end, kWhole);
+      const bool few = 4 * (end - data_begin) < 3 * kWhole;
+      expect_span(given[0], few ? data_begin : 0, few ? end : kWhole);
+      // One integration instead of four; without data it keeps its time.
+      expect_span(given[1], kWhole, data_end > kWhole ? data_end : kWhole + kSpectraEach);
+    }
 }
 
 TEST(Reduction, IsTheMeanOfAllValidSamples) {
