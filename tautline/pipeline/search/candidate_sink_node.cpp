@@ -73,6 +73,7 @@ void CandidateSinkNode::begin_segment(std::size_t, const engine::Block& first, e
   segment_->data = {part.beam, grid_sample_of(stream_.filterbank, first), 0, 0};
   segment_->found.resize(stream_.trials.ranges.size());
   segment_->lengths.assign(dms_.size(), 0);
+  segment_->widest.assign(segment_->found.size(), 1);
 }
 
 void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
@@ -88,6 +89,7 @@ void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine:
   for (const SearchedTrials& trials : found.searched) {
     std::copy(trials.lengths.begin(), trials.lengths.end(),
               segment_->lengths.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
+    segment_->widest[trials.range] = trials.widest;
     segment_->data.trials += trials.trials;
   }
 }
@@ -114,7 +116,9 @@ void CandidateSinkNode::place_pulses(SearchedSegment& segment) {
   std::vector<PlacedPulse> placed;
   for (std::size_t s = 0; s < segment.found.size(); ++s) {
     RangePulses& found = segment.found[s];
-    if (!found.joined) found.pulses = join_detections(found.pulses, segment.lengths, stream_.links);
+    if (!found.joined)
+      found.pulses =
+          join_detections(found.pulses, segment.lengths, stream_.links, segment.widest[s]);
     placed.reserve(placed.size() + found.pulses.size());
     for (const auto& pulse : found.pulses)
       placed.push_back(place_pulse(pulse, s, 0, stream_.trials.ranges[s].downsample));

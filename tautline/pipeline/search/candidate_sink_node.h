@@ -90,6 +90,7 @@ class CandidateSinkNode final : public engine::Node {
     SearchedData data;
     std::vector<RangePulses> found;      // [range of the DM plan]
     std::vector<std::uint64_t> lengths;  // [trial]
+    std::vector<std::size_t> widest;     // [range of the DM plan]
     // Of the boxcars (trial, first, width) of live data of which some is filled, or not known: at the end the source
     // may have forgotten it.
     std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t>, std::optional<double>> filled;

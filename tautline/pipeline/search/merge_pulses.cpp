@@ -44,7 +44,8 @@ void absorb(Pulse& into, const Pulse& other) {
 }  // namespace
 
 std::vector<Pulse> join_detections(const std::vector<Pulse>& found,
-                                   const std::vector<std::uint64_t>& lengths, const Links& links) {
+                                   const std::vector<std::uint64_t>& lengths, const Links& links,
+                                   std::size_t widest) {
   Links joining = links;
   joining.join = true;
   joining.before = joining.behind = {};
@@ -60,7 +61,7 @@ std::vector<Pulse> join_detections(const std::vector<Pulse>& found,
       pulses.push_back(pulse);
     }
   }
-  stages::detect::Groups groups(joining, lengths.size(), std::move(own));
+  stages::detect::Groups groups(joining, widest, lengths.size(), std::move(own));
   groups.add(detections);
   groups.settle(std::numeric_limits<std::uint64_t>::max(), pulses);
   return pulses;

@@ -17,10 +17,12 @@ struct PlacedPulse {
 
 /// What searches of parts of the same trials gave, their trials counted over all: pulses, and
 /// detections each for itself (Pulse::separate), of which friends of friends are joined. So they are
-/// the pulses that one search of all trials gives. `lengths`: Config::lengths of all.
+/// the pulses that one search of all trials gives. `lengths`: Config::lengths of all; `widest`: the
+/// widest boxcar.
 std::vector<stages::detect::Pulse> join_detections(const std::vector<stages::detect::Pulse>& found,
                                                    const std::vector<std::uint64_t>& lengths,
-                                                   const stages::detect::Links& links);
+                                                   const stages::detect::Links& links,
+                                                   std::size_t widest);
 
 /// The pulse of a part whose trials begin at `first_trial` and whose samples are `downsample` of
 /// the input's.

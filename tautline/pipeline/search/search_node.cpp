@@ -86,7 +86,8 @@ void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
                                           lengths[k].begin(), lengths[k].end(), std::uint64_t{0}));
     std::vector<std::uint64_t> of_trials = lengths[k];
     of_trials.resize(trials, 0);
-    found.searched.push_back({parts[k].first_trial, std::move(of_trials), there});
+    found.searched.push_back({parts[k].range, parts[k].first_trial,
+                              parts[k].detect->widths().back(), std::move(of_trials), there});
   }
   outputs.commit();
 }

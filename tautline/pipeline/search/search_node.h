@@ -31,9 +31,10 @@ struct PulseStream {
 
 /// Trials that one pass over a part has searched.
 struct SearchedTrials {
-  std::size_t first_trial = 0;         ///< of the plan of trials
-  std::vector<std::uint64_t> lengths;  ///< of each trial: its samples; 0: not known
-  std::size_t trials = 0;              ///< that had samples
+  std::size_t range = 0, first_trial = 0;  ///< of the plan of trials
+  std::size_t widest = 1;                  ///< boxcar, samples
+  std::vector<std::uint64_t> lengths;      ///< of each trial: its samples; 0: not known
+  std::size_t trials = 0;                  ///< that had samples
 };
 
 /// Payload of a block of kind "pulses".

@@ -94,7 +94,9 @@ struct Samples {
 };
 
 /// Peaks within this margin of the best are treated as equal: noise cannot separate them. The best
-/// of many peaks, each with its own noise, has an excess of S/N and lies beside the pulse.
+/// of many peaks, each with its own noise, has an excess of S/N and lies beside the pulse. With a
+/// margin of 2, pulses of S/N 10 in 177 trials are 2.0 % too bright; with 1, 3.9 %; the best peak,
+/// 8.9 %.
 inline constexpr double kEqualSigmas = 2;
 
 /// The middle of the boxcars that are equal to an event's best one.

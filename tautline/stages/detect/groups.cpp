@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -18,36 +19,55 @@ bool brighter(const Detection& a, const Detection& b) {
   return a.snr > b.snr || (a.snr == b.snr && by_trial_and_time(a, b));
 }
 
-Pulse span_of(const Detection& d) {
-  Pulse span;
-  span.begin = d.first;
-  span.end = d.first + d.width;
-  span.first_trial = span.last_trial = d.trial;
-  return span;
-}
-
-void widen(Pulse& span, const Pulse& other) {
-  span.members += other.members;
-  span.begin = std::min(span.begin, other.begin);
-  span.end = std::max(span.end, other.end);
-  span.first_trial = std::min(span.first_trial, other.first_trial);
-  span.last_trial = std::max(span.last_trial, other.last_trial);
-}
-
-Pulse pulse_at(const Detection& best, Pulse span) {
-  span.snr = best.snr;
-  span.trial = best.trial;
-  span.first = best.first;
-  span.width = best.width;
-  return span;
+const Detection& middle_of(const std::vector<Detection>& members, const Detection& best) {
+  const auto counts = [&](const Detection& d) {
+    return d.snr > best.snr - kEqualSigmas && d.first < best.first + best.width &&
+           best.first < d.first + d.width;
+  };
+  // Integer sums do not depend on the order of the members.
+  std::int64_t weight = 0, moment = 0;
+  const auto weight_of = [&](const Detection& d) {
+    return static_cast<std::int64_t>((d.snr - (best.snr - kEqualSigmas)) * 1024);
+  };
+  for (const Detection& d : members) {
+    if (!counts(d)) continue;
+    weight += weight_of(d);
+    moment += weight_of(d) * static_cast<std::int64_t>(d.trial);
+  }
+  // |trial - moment / weight| x weight
+  const auto distance = [&](const Detection& d) {
+    return std::abs(static_cast<std::int64_t>(d.trial) * weight - moment);
+  };
+  const Detection* middle = &best;
+  for (const Detection& d : members)
+    if (counts(d) && (distance(d) < distance(*middle) ||
+                      (distance(d) == distance(*middle) && brighter(d, *middle))))
+      middle = &d;
+  return *middle;
 }
 
 }  // namespace
 
 Pulse pulse_of(const std::vector<Detection>& members) {
-  Pulse span = span_of(members.front());
-  for (std::size_t m = 1; m < members.size(); ++m) widen(span, span_of(members[m]));
-  return pulse_at(*std::min_element(members.begin(), members.end(), brighter), span);
+  const Detection* best = &members.front();
+  Pulse pulse;
+  pulse.begin = best->first;
+  pulse.end = best->first + best->width;
+  pulse.first_trial = pulse.last_trial = best->trial;
+  for (const Detection& d : members) {
+    if (brighter(d, *best)) best = &d;
+    pulse.begin = std::min(pulse.begin, d.first);
+    pulse.end = std::max(pulse.end, d.first + d.width);
+    pulse.first_trial = std::min(pulse.first_trial, d.trial);
+    pulse.last_trial = std::max(pulse.last_trial, d.trial);
+  }
+  const Detection& middle = middle_of(members, *best);
+  pulse.snr = middle.snr;
+  pulse.trial = middle.trial;
+  pulse.first = middle.first;
+  pulse.width = middle.width;
+  pulse.members = members.size();
+  return pulse;
 }
 
 namespace {
@@ -125,32 +145,73 @@ void sort_by_digits(std::vector<Numbered>& values, std::vector<Numbered>& other,
 
 }  // namespace
 
-OpenGroup::OpenGroup(const Detection& first, bool all) : span_(span_of(first)), best_(first) {
-  if (all) members_.push_back(first);
+OpenGroup::OpenGroup(const Detection& first) : best_(first), kept_{first} {
+  span_.begin = first.first;
+  span_.end = first.first + first.width;
+  span_.first_trial = span_.last_trial = first.trial;
+}
+
+void OpenGroup::widen(const Pulse& span) {
+  span_.members += span.members;
+  span_.begin = std::min(span_.begin, span.begin);
+  span_.end = std::max(span_.end, span.end);
+  span_.first_trial = std::min(span_.first_trial, span.first_trial);
+  span_.last_trial = std::max(span_.last_trial, span.last_trial);
+}
+
+bool OpenGroup::is_weak(const Detection& d) const {
+  return d.snr <= best_.snr - kEqualSigmas && d.snr < best_.snr;
+}
+
+void OpenGroup::keep(const Detection& d, bool all) {
+  if (!all && is_weak(d)) return;
+  if (kept_.size() == kept_.capacity() && !all && kept_.size() >= kFew) {
+    std::erase_if(kept_, [&](const Detection& k) { return is_weak(k); });
+    if (kept_.size() > kept_.capacity() / 2) kept_.reserve(2 * kept_.capacity());
+  }
+  kept_.push_back(d);
 }
 
 void OpenGroup::add(const Detection& d, bool all) {
-  widen(span_, span_of(d));
+  ++span_.members;
+  span_.begin = std::min(span_.begin, d.first);
+  span_.end = std::max(span_.end, d.first + d.width);
+  span_.first_trial = std::min(span_.first_trial, d.trial);
+  span_.last_trial = std::max(span_.last_trial, d.trial);
   if (brighter(d, best_)) best_ = d;
-  if (all) members_.push_back(d);
+  keep(d, all);
 }
 
-void OpenGroup::add(OpenGroup&& other) {
-  widen(span_, other.span_);
+void OpenGroup::add(OpenGroup&& other, bool all) {
+  widen(other.span_);
   if (brighter(other.best_, best_)) best_ = other.best_;
-  if (other.members_.size() > members_.size()) std::swap(members_, other.members_);
-  members_.insert(members_.end(), other.members_.begin(), other.members_.end());
+  if (other.kept_.size() > kept_.size()) std::swap(kept_, other.kept_);
+  for (const Detection& d : other.kept_) keep(d, all);
+}
+
+void OpenGroup::drop_before(std::uint64_t floor) {
+  std::erase_if(kept_, [&](const Detection& d) {
+    return is_weak(d) || (d.first + d.width <= floor && d.first + d.width <= best_.first) ||
+           (d.first + d.width <= floor && best_.first + best_.width <= d.first);
+  });
+  most_ = std::max(kFew, 2 * kept_.size());
 }
 
 void OpenGroup::give(const Links& links, std::size_t trials, std::vector<Pulse>& pulses) const {
-  if (members_.empty())
-    pulses.push_back(pulse_at(best_, span_));
-  else
-    give_group(members_, links, trials, pulses);
+  give_group(kept_, links, trials, pulses);
+  if (any_elsewhere(links)) return;  // then all members are kept
+  Pulse& pulse = pulses.back();
+  pulse.members = span_.members;
+  pulse.begin = span_.begin;
+  pulse.end = span_.end;
+  pulse.first_trial = span_.first_trial;
+  pulse.last_trial = span_.last_trial;
 }
 
-Groups::Groups(const Links& links, std::size_t trials, std::vector<std::uint64_t> lengths)
+Groups::Groups(const Links& links, std::size_t widest, std::size_t trials,
+               std::vector<std::uint64_t> lengths)
     : links_(links),
+      widest_(widest),
       trials_(trials),
       lengths_(std::move(lengths)),
       beams_(links.beam_trials == 0 ? 1 : trials / links.beam_trials),
@@ -235,14 +296,14 @@ void Groups::join(Beam& beam, std::size_t first_trial, std::span<const Detection
     if (n < before) {
       OpenGroup& group = beam.groups[n];
       if (set != n)
-        beam.groups[places_[set]].add(std::move(group));
+        beam.groups[places_[set]].add(std::move(group), all);
       else if (places_[n] != n)
         beam.groups[places_[n]] = std::move(group);
       if (n + 1 == before) beam.groups.resize(count);
     } else if (set != n) {
       beam.groups[places_[set]].add(begun[n - before], all);
     } else {
-      beam.groups.emplace_back(begun[n - before], all);
+      beam.groups.emplace_back(begun[n - before]);
     }
   }
   for (LiveDetection& live : beam.live) live.group = places_[sets_.find(live.group)];
@@ -256,11 +317,22 @@ void Groups::close(Beam& beam, std::uint64_t now, std::vector<Pulse>& pulses) {
   constexpr std::uint32_t kComplete = ~std::uint32_t{0};
   places_.assign(groups.size(), kComplete);
   for (const LiveDetection& d : beam.live) places_[d.group] = 0;
-  std::size_t count = 0;
+  // Where the boxcars begin that may become a group's brightest: those to come begin at most two
+  // of the widest before their detections, and those of other groups may be the earliest, `first`,
+  // or for that group itself `second`.
+  std::uint64_t first = now - std::min<std::uint64_t>(now, 2 * widest_), second = first;
+  std::size_t earliest = groups.size(), count = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (places_[g] == kComplete) {
       groups[g].give(links_, trials_, pulses);
       continue;
+    }
+    const std::uint64_t begin = groups[g].best().first;
+    if (begin < first) {
+      second = std::exchange(first, begin);
+      earliest = count;
+    } else {
+      second = std::min(second, begin);
     }
     places_[g] = static_cast<std::uint32_t>(count);
     if (count != g) groups[count] = std::move(groups[g]);
@@ -268,6 +340,9 @@ void Groups::close(Beam& beam, std::uint64_t now, std::vector<Pulse>& pulses) {
   }
   groups.resize(count);
   for (LiveDetection& d : beam.live) d.group = places_[d.group];
+  if (any_elsewhere(links_)) return;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].has_grown()) groups[g].drop_before(g == earliest ? second : first);
 }
 
 }  // namespace tautline::stages::detect

@@ -14,8 +14,11 @@
 
 namespace tautline::stages::detect {
 
-/// The pulse of a group: the span of its members, and the boxcar of the brightest; of equally bright
-/// ones that of the first trial, then the first in time.
+/// The pulse of a group: the span of its members, and the boxcar of the member in the middle of
+/// those that are equal to the brightest. Equal are the members within kEqualSigmas of the
+/// brightest that overlap it in time (events.h says why). The middle is the member whose trial is
+/// nearest the mean trial, weighted by the S/N above the margin; among several, the brightest, then
+/// that of the first trial, then the first in time.
 Pulse pulse_of(const std::vector<Detection>& members);
 
 /// Whether detection d, in one of the `trials` trials of all beams, could have friends in trials of
@@ -31,27 +34,40 @@ void give_group(const std::vector<Detection>& group, const Links& links, std::si
 Pulse separate_pulse(const Detection& detection);
 Detection detection_of(const Pulse& separate, std::uint64_t length);
 
-/// A group that later detections may join: its span and its brightest member, and all members where
-/// these may have friends in other searches.
+/// A group that later detections may join: its span, and the members that its pulse may depend on.
 class OpenGroup {
  public:
   OpenGroup() = default;
-  /// `all`: keeps the members.
-  OpenGroup(const Detection& first, bool all);
+  explicit OpenGroup(const Detection& first);
 
+  /// Adds members. Those too weak to be equal to the brightest are kept only with `all`.
   void add(const Detection& member, bool all);
-  void add(OpenGroup&& other);
+  void add(OpenGroup&& other, bool all);
+  /// Drops members that cannot be equal to the brightest: their boxcars end by `floor` and do not
+  /// overlap the brightest, and nothing that begins before `floor` will be brighter.
+  void drop_before(std::uint64_t floor);
+  /// Whether the members that are kept have doubled since drop_before.
+  bool has_grown() const { return kept_.size() >= most_; }
+  const Detection& best() const { return best_; }
+
   /// Appends the complete group to `pulses`, as give_group does.
   void give(const Links& links, std::size_t trials, std::vector<Pulse>& pulses) const;
   template <class Archive>
   void exchange(Archive& archive) {
-    archive(span_, best_, members_);
+    archive(span_, best_, kept_);
   }
 
  private:
+  static constexpr std::size_t kFew = 64;
+
+  void widen(const Pulse& span);
+  bool is_weak(const Detection& d) const;
+  void keep(const Detection& d, bool all);
+
   Pulse span_;  // members, begin, end and trials
   Detection best_;
-  std::vector<Detection> members_;
+  std::vector<Detection> kept_;
+  std::size_t most_ = kFew;
 };
 
 /// Detections are taken in the order of their first times, whatever the blocks they come in. What
@@ -60,9 +76,11 @@ class OpenGroup {
 class Groups {
  public:
   /// `trials` of all beams together, and their Config::lengths, which may be none.
-  Groups(const Links& links, std::size_t trials, std::vector<std::uint64_t> lengths);
+  Groups(const Links& links, std::size_t widest, std::size_t trials,
+         std::vector<std::uint64_t> lengths);
   explicit Groups(const Setting& setting)
-      : Groups(setting.config.links, setting.config.trials, setting.config.lengths) {}
+      : Groups(setting.config.links, setting.sizes.widest(), setting.config.trials,
+               setting.config.lengths) {}
 
   /// Adds detections, in any order.
   void add(const std::vector<Detection>& detections) {
@@ -104,7 +122,7 @@ class Groups {
   void close(Beam& beam, std::uint64_t now, std::vector<Pulse>& pulses);
 
   Links links_;
-  std::size_t trials_;
+  std::size_t widest_, trials_;
   std::vector<std::uint64_t> lengths_;
   std::vector<Beam> beams_;
   std::vector<Detection> waiting_;

@@ -98,7 +98,7 @@ std::string BaseState::plan_text() const {
   const Config& c = base_.config;
   const Links& l = c.links;
   std::string text =
-      fmt::format("6 {} {} {} {} {} {} {} {} {} {} {} {} {} {}", backend_, c.trials,
+      fmt::format("5 {} {} {} {} {} {} {} {} {} {} {} {} {} {}", backend_, c.trials,
                   c.sample_time_s, core::to_string(c.type), c.threshold, c.max_width_s,
                   c.baseline_s, c.noise_s, static_cast<int>(c.noise), l.time_samples, l.dm_trials,
                   l.width_octaves, l.beam_trials, l.join, c.lengths.size());

@@ -55,10 +55,10 @@ TEST_F(SearchInjection, FindsWhatWasPutInAndLeavesTheRest) {
   const nlohmann::json& summary = after.back();
   const auto injected = summary["injected"].get<double>();
   EXPECT_GE(injected, 60);
-  // Of pulses of S/N 10, 999 of 1,000 are found (docs/maths/detect.md), with 0.943 x 1.04 of their S/N, the
-  // highest of many trials; a tenth of that is one's scatter.
+  // Of pulses of S/N 10, 999 of 1,000 are found (docs/maths/detect.md), with 0.943 x 1.01 of their S/N; a tenth of
+  // that is one's scatter.
   EXPECT_GE(summary["recalled"].get<double>(), injected - kMostMissed);
-  EXPECT_NEAR(summary["snr_ratio"].get<double>(), 0.981, 0.02 + 4 * 0.1 / std::sqrt(injected));
+  EXPECT_NEAR(summary["snr_ratio"].get<double>(), 0.952, 0.02 + 4 * 0.1 / std::sqrt(injected));
   EXPECT_EQ(summary["clipped_samples"], 0);
   const auto record = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"));
   EXPECT_EQ(record["injection"]["injected"], summary["injected"]);

@@ -179,8 +179,7 @@ TEST(SearchFilterbank, FindsSimulatedPulsesWhereAndAsBrightAsTheyAre) {
               << quantile_of(recall.time_errors, 0.5) << "\n";
     // What 1,000 pulses were to show (docs/maths/detect.md has what they did). Fewer are held to what
     // is failed less than once in 1e6 runs if 2 % are missed at S/N 8 and 0.2 % above (measured: 1.5
-    // and 0.1), and a quarter is beyond twice the expected error (measured: up to 0.22, since the brightest of
-    // many trials is not always the nearest).
+    // and 0.1), and a fifth is beyond twice the expected error (measured: up to 0.12).
     const std::size_t misses = count - recall.hits;
     if (full()) {
       EXPECT_LT(misses, count / (snr < 10 ? 10 : 100));
@@ -191,7 +190,7 @@ TEST(SearchFilterbank, FindsSimulatedPulsesWhereAndAsBrightAsTheyAre) {
     EXPECT_LE(misses, most_misses(count, snr < 10 ? 0.02 : 0.002));
     for (const auto& errors : {recall.dm_errors, recall.time_errors})
       EXPECT_LE(share_beyond(errors, 2) * static_cast<double>(errors.size()),
-                static_cast<double>(most_misses(errors.size(), 0.25)) + 0.5);
+                static_cast<double>(most_misses(errors.size(), 0.2)) + 0.5);
     ratio += recall.ratio / 4;
   }
   EXPECT_NEAR(ratio, 1, small() ? 0.13 : 0.05);  // of 8 the sigma is 0.016

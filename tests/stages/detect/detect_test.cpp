@@ -168,7 +168,7 @@ TEST_P(Backend, GivesWhatMayBelongToTrialsElsewhereForItself) {
   whole.lengths = lengths;
   const Found expected = run("reference", whole, rows, samples, random);
   std::vector<Pulse> pulses;
-  Groups waiting(config.links, 2 * half, lengths);
+  Groups waiting(config.links, 30, 2 * half, lengths);
   std::vector<Detection> separate;
   std::size_t detections = 0;
   for (const std::size_t first : {std::size_t{0}, half}) {

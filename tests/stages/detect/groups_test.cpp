@@ -128,19 +128,14 @@ std::vector<Pulse> by_definition(const GroupsCase& problem) {
   return sorted(std::move(pulses));
 }
 
-std::vector<std::byte> saved(Groups& groups) {
+// Saves what is open, and goes on with a new object.
+void save_and_load(const GroupsCase& problem, Groups& groups) {
   std::vector<std::byte> bytes;
   core::ByteWriter writer([&](std::span<const std::byte> some) {
     bytes.insert(bytes.end(), some.begin(), some.end());
   });
   groups.exchange(writer);
-  return bytes;
-}
-
-// Saves what is open, and goes on with a new object.
-void save_and_load(const GroupsCase& problem, Groups& groups) {
-  const std::vector<std::byte> bytes = saved(groups);
-  groups = Groups(problem.links, problem.trials(), problem.lengths);
+  groups = Groups(problem.links, problem.widest, problem.trials(), problem.lengths);
   core::ByteReader reader(bytes, "groups");
   groups.exchange(reader);
   reader.finish();
@@ -148,7 +143,7 @@ void save_and_load(const GroupsCase& problem, Groups& groups) {
 
 // Detections come before the horizon passes their beginning, some of them much earlier.
 std::vector<Pulse> in_blocks(const GroupsCase& problem, Random& random) {
-  Groups groups(problem.links, problem.trials(), problem.lengths);
+  Groups groups(problem.links, problem.widest, problem.trials(), problem.lengths);
   std::vector<Detection> left = problem.detections;
   std::shuffle(left.begin(), left.end(), random.generator());
   const std::size_t blocks = random.one_of<std::size_t>({1, 2, 7, 50});
@@ -185,53 +180,6 @@ TEST(Groups, AreThoseOfEveryPairWhateverTheBlocks) {
   EXPECT_GT(of_several, 100u);
 }
 
-// The boxcar of the brightest, of equal ones that of the first trial, then the first in time; whatever the order.
-TEST(Groups, HaveTheBoxcarOfTheirBrightestMember) {
-  Random random;
-  for (int n = 0; n < 1000; ++n) {
-    std::vector<Detection> members(1 + random.below(30));
-    for (std::size_t m = 0; m < members.size(); ++m)
-      members[m] = {.trial = random.below(9),
-                    .first_time = 100 + 10 * m,
-                    .last_time = 101 + 10 * m,
-                    .snr = 6 + static_cast<double>(random.below(5)) / 2,
-                    .first = 90 + 10 * m,
-                    .width = 1 + random.below(20)};
-    Detection brightest = members[0];
-    for (const Detection& d : members)
-      if (d.snr > brightest.snr || (d.snr == brightest.snr && d.trial < brightest.trial))
-        brightest = d;
-    std::shuffle(members.begin(), members.end(), random.generator());
-    const Pulse pulse = pulse_of(members);
-    EXPECT_EQ(pulse.snr, brightest.snr) << n;
-    EXPECT_EQ(pulse.trial, brightest.trial) << n;
-    EXPECT_EQ(pulse.first, brightest.first) << n;
-    EXPECT_EQ(pulse.width, brightest.width) << n;
-    EXPECT_EQ(pulse.members, members.size()) << n;
-  }
-}
-
-// However many members an open group has, its span and its brightest are kept.
-TEST(Groups, KeepNoMembersOfOpenGroups) {
-  Random random;
-  Groups groups({}, 1, {});
-  std::vector<Pulse> pulses;
-  std::vector<std::size_t> bytes;
-  for (std::uint64_t time = 100; time < 5000; time += 4) {
-    groups.add({{.first_time = time,
-                 .last_time = time + 2,
-                 .snr = 7 + static_cast<double>(random.below(100)) / 100,
-                 .first = time}});
-    groups.settle(time + 1, pulses);
-    bytes.push_back(saved(groups).size());
-  }
-  EXPECT_TRUE(pulses.empty());
-  EXPECT_EQ(bytes.back(), bytes.front());
-  groups.settle(~std::uint64_t{0}, pulses);
-  ASSERT_EQ(pulses.size(), 1u);
-  EXPECT_EQ(pulses[0].members, bytes.size());
-}
-
 // So many detections in so many samples of 200 trials.
 GroupsCase busy_stream(const Links& links, std::size_t count, std::uint64_t samples,
                        Random& random) {
@@ -249,7 +197,7 @@ GroupsCase busy_stream(const Links& links, std::size_t count, std::uint64_t samp
   return problem;
 }
 
-// Parts of the work are left out: with many detections in one group.
+// Parts of the work, and members that a pulse does not need, are left out: with many detections in one group.
 TEST(Groups, AreThoseOfEveryPairWithManyDetections) {
   Random random;
   for (int n = 0; n < (small() ? 1 : 4); ++n) {
@@ -263,7 +211,7 @@ double steps_of_a_detection(GroupsCase problem) {
   std::vector<Detection>& all = problem.detections;
   std::sort(all.begin(), all.end(),
             [](const Detection& a, const Detection& b) { return a.first_time < b.first_time; });
-  Groups groups(problem.links, problem.trials(), problem.lengths);
+  Groups groups(problem.links, problem.widest, problem.trials(), problem.lengths);
   std::vector<Pulse> pulses;
   for (auto next = all.cbegin(); next != all.cend();) {
     const std::uint64_t horizon = next->first_time + 500;

@@ -109,9 +109,9 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
 
 // With TAUTLINE_FULL, the documented numbers: recall of 99 % at S/N 10 and above and of 90 % at 8,
 // mean S/N within 5 % at each. Measured: 2 of 9,000 missed at 10 and one in 60 at 8, where mean S/N
-// is 2.6 % high, being that of the brightest of nine trials; one in 200 is further off than kReach.
-// With 4,000 pulses, a correct search violates one of the limits less than once in 10^7 runs. With
-// fewer pulses the limits are wider, at the same rate.
+// is 1 to 2 % high; one in 160 is further off than kReach. With 4,000 pulses, a correct search
+// violates one of the limits less than once in 10^7 runs. With fewer pulses the limits are wider,
+// at the same rate.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   double ratio = 0;
