@@ -23,6 +23,21 @@ double gaussian_share(double t, double middle, double sigma) {
          (std::erf((t + 1 - middle) * scale) - std::erf((t - middle) * scale));
 }
 
+// The same of a Gaussian whose middle goes from smear / 2 before `middle` to smear / 2 behind it.
+double smeared_share(double t, double middle, double sigma, double smear) {
+  constexpr double kNarrow = 1e-3;  // of sigma: the difference of integrals would lose digits
+  if (smear < kNarrow * sigma) return gaussian_share(t, middle, sigma);
+  // The integral of the normal distribution function.
+  const auto integral = [&](double x) {
+    const double z = x / (sigma * std::numbers::sqrt2);
+    return x * std::erfc(-z) / 2 + sigma * std::exp(-z * z) / std::sqrt(2 * std::numbers::pi);
+  };
+  const double from = t - middle, half = smear / 2;
+  return sigma * std::sqrt(2 * std::numbers::pi) / smear *
+         (integral(from + 1 + half) - integral(from + half) - integral(from + 1 - half) +
+          integral(from - half));
+}
+
 // In [0, 1), of a sample and a channel.
 double dither(std::uint64_t seed, std::uint64_t sample, std::size_t channel) {
   std::uint64_t z = (sample * 0x9E3779B97F4A7C15ull) ^ (channel * 0xD1342543DE82EF95ull) ^ seed;
@@ -75,12 +90,22 @@ void InjectNode::end_segment(std::size_t, engine::Outputs&) {
   active_.clear();
 }
 
-std::vector<double> InjectNode::delays_of(double dm) const {
+double InjectNode::delay_of(double dm, double mhz) const {
   const formats::FilterbankDescription& description = filterbank_.description();
-  std::vector<double> delays;
-  for (const double mhz : description.channel_mhz)
-    delays.push_back(core::dispersion_delay_s(dm, mhz, description.highest_mhz(), dm_constant_) *
-                     description.rate_hz.value());
+  return core::dispersion_delay_s(dm, mhz, description.highest_mhz(), dm_constant_) *
+         description.rate_hz.value();
+}
+
+// Channels that are wider than their frequency, as in a table of a few, are taken as a line.
+std::vector<InjectNode::Delays> InjectNode::delays_of(double dm) const {
+  const formats::FilterbankDescription& description = filterbank_.description();
+  const double half_mhz = std::fabs(description.foff_mhz) / 2;
+  std::vector<Delays> delays;
+  for (const double mhz : description.channel_mhz) {
+    const double edge_mhz = half_mhz < mhz ? half_mhz : 0;
+    delays.push_back(
+        {delay_of(dm, mhz), delay_of(dm, mhz + edge_mhz), delay_of(dm, mhz - edge_mhz)});
+  }
   return delays;
 }
 
@@ -115,32 +140,40 @@ void InjectNode::begin_pulse(const InjectedPulse& pulse) {
   active.sigma = pulse.width_s * kSigmaPerWidth * rate_hz;
   active.delays = delays_of(pulse.dm);
   // The series as dedispersion aligns it, by whole samples.
-  const double reach = kPulseReach * active.sigma + 2;
+  double longest = 0, smear = 0;
+  for (const Delays& delays : active.delays) {
+    longest = std::max(longest, delays.end);
+    smear = std::max(smear, delays.smear());
+  }
+  const double reach = kPulseReach * active.sigma + 2 + smear;
   std::vector<double> series(static_cast<std::size_t>(2 * reach) + 2, 0);
   const double begin = std::floor(active.middle - reach);
-  double longest = 0;
   for (std::size_t c = 0; c < used_.size(); ++c) {
-    longest = std::max(longest, active.delays[c]);
     if (used_[c] == 0) continue;
-    const double middle = active.middle + active.delays[c] - std::nearbyint(active.delays[c]);
+    const Delays& delays = active.delays[c];
+    const double middle = active.middle + delays.middle() - std::nearbyint(delays.centre);
     for (std::size_t k = 0; k < series.size(); ++k)
-      series[k] += gaussian_share(begin + static_cast<double>(k), middle, active.sigma);
+      series[k] +=
+          smeared_share(begin + static_cast<double>(k), middle, active.sigma, delays.smear());
   }
   double energy = 0;
   for (const double value : series) energy += value * value;
   // Sums over windows may differ in their last digits with the blocks: floats do not.
   active.amplitude = static_cast<float>(pulse.snr * noise_ / std::sqrt(energy));
-  active.end = active.middle + longest + reach;
+  active.end = active.middle + longest + kPulseReach * active.sigma + 2;
   if (counting_) active.number = pulses_->add(pulse);
   active_.push_back(std::move(active));
 }
 
 // The pulses whose first sample is before `until`. A pulse that begins before the noise is known is left out.
 void InjectNode::begin_pulses(std::uint64_t until) {
-  const double rate_hz = filterbank_.description().rate_hz.value();
+  const formats::FilterbankDescription& description = filterbank_.description();
+  const double rate_hz = description.rate_hz.value();
+  const double highest_mhz = description.highest_mhz() + std::fabs(description.foff_mhz) / 2;
   for (;; ++next_) {
     const InjectedPulse pulse = injected_pulse(config_, next_);
-    const double first = pulse.time_s * rate_hz - static_cast<double>(grid_first_) -
+    const double first = pulse.time_s * rate_hz - static_cast<double>(grid_first_) +
+                         delay_of(pulse.dm, highest_mhz) -
                          kPulseReach * pulse.width_s * kSigmaPerWidth * rate_hz - 2;
     if (first >= static_cast<double>(until)) return;
     if (noise_ > 0 && first >= static_cast<double>(position_)) begin_pulse(pulse);
@@ -151,15 +184,16 @@ template <class Sample>
 void InjectNode::add(Sample* samples, std::uint64_t first, std::size_t count) {
   const std::size_t channels = used_.size();
   for (const Active& pulse : active_) {
-    const double reach = kPulseReach * pulse.sigma + 2;
     for (std::size_t c = 0; c < channels; ++c) {
       if (used_[c] == 0) continue;
-      const double middle = pulse.middle + pulse.delays[c] - static_cast<double>(first);
+      const double smear = pulse.delays[c].smear();
+      const double reach = kPulseReach * pulse.sigma + 2 + smear / 2;
+      const double middle = pulse.middle + pulse.delays[c].middle() - static_cast<double>(first);
       const double low = std::max(0.0, std::floor(middle - reach)),
                    high = std::min(static_cast<double>(count), std::ceil(middle + reach));
       for (double t = low; t < high; ++t) {
         Sample& sample = samples[static_cast<std::size_t>(t) * channels + c];
-        const double added = pulse.amplitude * gaussian_share(t, middle, pulse.sigma);
+        const double added = pulse.amplitude * smeared_share(t, middle, pulse.sigma, smear);
         if constexpr (std::is_same_v<Sample, float>) {
           sample = static_cast<float>(sample + added);
         } else {

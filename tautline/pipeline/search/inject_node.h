@@ -37,12 +37,18 @@ class InjectNode final : public engine::Node {
 
  private:
   // One that has begun; samples count from the piece's first.
+  // Of a channel, in samples, against the centre of the highest one.
+  struct Delays {
+    double centre = 0, begin = 0, end = 0;  // of its highest and its lowest frequency
+    double middle() const { return (begin + end) / 2; }
+    double smear() const { return end - begin; }
+  };
   struct Active {
     std::size_t number = 0;      // in pulses_
     double middle = 0;           // at the highest channel's centre
     double sigma = 0;            // samples
-    double amplitude = 0;        // of its peak
-    std::vector<double> delays;  // [channel], samples
+    double amplitude = 0;        // of its peak, were it not smeared
+    std::vector<Delays> delays;  // [channel]
     double end = 0;              // one after its last sample
   };
 
@@ -51,7 +57,8 @@ class InjectNode final : public engine::Node {
   void measure(std::span<const std::byte> spectra);
   template <class Sample>
   void add(Sample* samples, std::uint64_t first, std::size_t count);
-  std::vector<double> delays_of(double dm) const;
+  double delay_of(double dm, double mhz) const;
+  std::vector<Delays> delays_of(double dm) const;
 
   InjectionConfig config_;
   double dm_constant_;
