@@ -14,6 +14,7 @@
 #include "tautline/formats/few_samples.h"
 #include "tautline/formats/input_name.h"
 #include "tautline/formats/visibility_reader.h"
+#include "tautline/pipeline/plot/integration_columns.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
 #include "tautline/pipeline/plot/texts.h"
@@ -28,9 +29,6 @@ constexpr double kDegrees = 180 / std::numbers::pi;
 constexpr std::size_t kMatrixIntegrations = 64, kMatrixChannels = 16, kMostMatrix = 600;
 constexpr double kMostlyGaps =
     0.25;  // recorded part of the span below which times stand side by side
-
-constexpr double kOffGrid = 0.01;  // of an integration's length, or of a column
-constexpr double kDate_s = 1e-4;   // Julian dates in doubles have steps of 40 us
 
 // A carrier in a few channels would leave all others black.
 constexpr double kScaleQuantile = 0.95;
@@ -164,46 +162,6 @@ Matrix read_matrix(formats::VisibilityReader& reader, const PlotRun& run) {
   return matrix;
 }
 
-// The columns of a picture that show an integration.
-struct ColumnRange {
-  std::size_t first = 0, end = 0;  // none: left out
-};
-
-// Integrations in the columns of a picture.
-struct Columns {
-  std::vector<ColumnRange> of;  // each integration
-  std::size_t count = 0;
-  figure::Axis axis;
-  std::vector<double> centre;  // of each column
-};
-
-// Whether integrations, by their starts and lengths, have one length and follow each other at multiples of it, so that
-// columns of that length show each of them where it is.
-bool on_grid(const std::vector<double>& starts_s, const std::vector<double>& lengths_s,
-             double length_s) {
-  const double first_s = *std::ranges::min_element(starts_s),
-               off_s = std::max(kOffGrid * length_s, kDate_s);
-  for (std::size_t k = 0; k < starts_s.size(); ++k) {
-    const double from_s = starts_s[k] - first_s;
-    if (std::abs(from_s - std::round(from_s / length_s) * length_s) > off_s ||
-        std::abs(lengths_s[k] - length_s) > off_s)
-      return false;
-  }
-  return true;
-}
-
-// The columns whose middles lie in an integration; of a shorter one, that of the integration's middle.
-ColumnRange columns_within(double start_cells, double length_cells, std::size_t columns) {
-  const auto column = [&](double place) {
-    return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(columns)));
-  };
-  const ColumnRange range{column(std::ceil(start_cells - 0.5 - kOffGrid)),
-                          column(std::ceil(start_cells + length_cells - 0.5 - kOffGrid))};
-  if (range.first < range.end) return range;
-  const std::size_t middle = std::min(columns - 1, column(start_cells + length_cells / 2));
-  return {middle, middle + 1};
-}
-
 Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig& config) {
   const auto& middles = reader.middles();
   const auto& lengths = reader.integration_lengths_s();
@@ -250,22 +208,17 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     std::nth_element(sorted_s.begin(), median, sorted_s.end());
     double cell_s = *median;
     if (on_grid(starts_s, taken_s, cell_s)) {
-      const double last_s = *std::ranges::max_element(starts_s);
-      const Binning binning = Binning::of(
-          static_cast<std::uint64_t>(std::llround((last_s - first) / cell_s)) + 1, config.columns);
-      columns.count = binning.cells;
-      cell_s *= static_cast<double>(binning.per_cell);
+      cell_s = place_on_grid(taken, starts_s, taken_s, cell_s, config.columns, columns);
     } else {
-      // Gaps and the end cut some short, and the next ones begin anywhere: columns of any length that show each where
-      // it is.
+      // Gaps cut some short, and the next ones begin anywhere: columns of any length that show each where it is.
       columns.count = config.columns;
       cell_s = (end - first) / static_cast<double>(columns.count);
+      for (std::size_t t = 0; t < taken.size(); ++t)
+        columns.of[taken[t]] =
+            columns_within((starts_s[t] - first) / cell_s, taken_s[t] / cell_s, columns.count);
     }
     double scale = 1;
     columns.axis = time_axis(first, cell_s * static_cast<double>(columns.count), scale);
-    for (std::size_t t = 0; t < taken.size(); ++t)
-      columns.of[taken[t]] =
-          columns_within((starts_s[t] - first) / cell_s, taken_s[t] / cell_s, columns.count);
   }
   for (std::size_t c = 0; c < columns.count; ++c)
     columns.centre.push_back(columns.axis.low + (static_cast<double>(c) + 0.5) *
