@@ -20,6 +20,7 @@ constexpr double kQuietPart = 1.0 / 3;
 // Steps are joined, up to this length, until a window has so many counts on average: noise then leaves a window of a stop
 // quiet.
 constexpr double kCountsOfWindow = 50, kLongestStep_s = 0.001;
+constexpr std::uint64_t kStepsOfEnds = 4;  // by which the ends of a stop are uncertain
 constexpr std::size_t kMostFalls = 1000, kMostPartOfRun = 10;
 // What is usual is told in so many parts of a run, against bleaching, but in no shorter ones.
 constexpr std::size_t kLevels = 16;
@@ -103,6 +104,12 @@ bool overlaps_any(const BinRange& one, std::span<const BinRange> others) {
   });
 }
 
+std::uint64_t length_of(std::span<const BinRange> ranges) {
+  std::uint64_t length = 0;
+  for (const BinRange& one : ranges) length += one.bins();
+  return length;
+}
+
 }  // namespace
 
 void add_falls(const CountsOfSteps& run, std::span<const BinRange> known, RepeatedStops& repeated) {
@@ -136,12 +143,14 @@ void add_falls(const CountsOfSteps& run, std::span<const BinRange> known, Repeat
                     {.most = kMostFalls,
                      .shortest = static_cast<std::uint64_t>(std::max(1.0, fewest - kWindow + 1)),
                      .total = sums.size() / kMostPartOfRun});
-  if (falls <= repeated.stops.size()) return;
-  repeated = {.stops = {}, .dark_counts = true};
+  std::vector<BinRange> found;
   for (std::size_t k = 0; k < falls; ++k) {
     const StepRange steps = steps_of(by_length[k], counts, limits);
-    repeated.stops.push_back(places_of(steps.first, steps.end));
+    found.push_back(places_of(steps.first, steps.end));
   }
+  // Stops without a count are known better; with some, these are parts of a stop alone.
+  if (length_of(found) <= length_of(repeated.stops) + falls * kStepsOfEnds * step) return;
+  repeated = {.stops = std::move(found), .dark_counts = true};
   sort_by_time(repeated.stops);
 }
 

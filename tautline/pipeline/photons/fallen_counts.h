@@ -22,8 +22,8 @@ inline std::uint64_t bins_of_fall_step(std::uint64_t bins, double bin_s) {
 }
 
 /// Looks for stretches of 10 ms or more, outside of `known` stops, with at most a third of the usual counts, which the
-/// run's other such stretches do not explain: 1,000 and a tenth of the run at most. Where they are more than the stops in
-/// `repeated`, and these are not certain, they take their place. `run.counts`: in steps as above.
+/// run's other such stretches do not explain: 1,000 and a tenth of the run at most. Where they are longer together than the
+/// stops in `repeated`, and these are not certain, they take their place. `run.counts`: in steps as above.
 void add_falls(const CountsOfSteps& run, std::span<const BinRange> known, RepeatedStops& repeated);
 
 /// Of named stops with dark counts those go that are the stops of single sensors, while others count.

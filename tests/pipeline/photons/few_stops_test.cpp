@@ -85,15 +85,15 @@ std::vector<BinRange> dim(Ticks& photons, std::size_t stops, double seconds, dou
   return found;
 }
 
-// To two milliseconds at each end.
+// To four milliseconds at each end.
 void expect_near(const std::vector<BinRange>& found, const std::vector<BinRange>& expected,
                  double unit_s = kTick_s) {
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t k = 0; k < found.size(); ++k) {
     EXPECT_NEAR(static_cast<double>(found[k].first) * unit_s,
-                static_cast<double>(expected[k].first) * unit_s, 0.002);
+                static_cast<double>(expected[k].first) * unit_s, 0.004);
     EXPECT_NEAR(static_cast<double>(found[k].end) * unit_s,
-                static_cast<double>(expected[k].end) * unit_s, 0.002);
+                static_cast<double>(expected[k].end) * unit_s, 0.004);
   }
 }
 
@@ -149,13 +149,13 @@ TEST(FewStops, WithDarkCountsAreNamed) {
     }
 }
 
-// Of one molecule and of ten on average; photons of one detector after those of another, too.
+// Of one molecule and of three on average; photons of one detector after those of another, too.
 TEST(FewStops, WithDarkCountsAreNamedInDiffusion) {
   auto random = tests::generator();
-  constexpr double kSeconds = 8;
-  for (const double n : {1.0, 10.0}) {
+  constexpr double kSeconds = 5;
+  for (const double n : {1.0, 3.0}) {
     SCOPED_TRACE(n);
-    Ticks photons = diffusion(n, 2e-4, 3e5 / n, 500, kSeconds, random);
+    Ticks photons = diffusion(n, 2e-4, 1e5, 500, kSeconds, random);
     const auto expected = dim(photons, 4, kSeconds, 500, random);
     const Stops found = stops_of(photons, kSeconds);
     expect_near(found.named, expected);

@@ -24,7 +24,8 @@ TEST(FitCurves, ExactCurvesGiveTheirParameters) {
     FitConfig config;
     config.model = model;
     if (model == kPixel) config.fixed["blur"] = 0.8;
-    const FitResult result = fit_curves(exact(model, 2, 0.02), config);
+    const FitResult result =
+        fit_curves(exact(model, 2, fit::is_scattering(model) ? 0.0005 : 0.02), config);
     for (const CurveFit& one : result.fits) {
       EXPECT_EQ(one.status, "ok") << fit::name_of(model);
       for (std::size_t k = 0; k < one.solution.values.size(); ++k)

@@ -33,7 +33,7 @@ core::CorrelationCurves simulated(double n, double tau_s, double part, double fr
   simulate.sensors = 4;
   simulate.duration_s = 4;
   simulate.bin_s = 4e-5;
-  simulate.model.species = {{n, tau_s, 1e5 / n}};
+  simulate.model.species = {{n, tau_s, 1e5}};
   simulate.seed = random();
   simulate_photons(simulate);
   AutocorrelateConfig config = tests::config_for(simulate.output);
@@ -90,7 +90,7 @@ TEST(MainsSwing, IsNotSeenInNoise) {
   auto random = tests::generator();
   std::size_t found = 0;
   for (const tests::Model& model : tests::kModels) {
-    auto curves = tests::exact(model, 100, 0.03);
+    auto curves = tests::exact(model, 30, 0.03);
     tests::add_noise(curves, random);
     FitConfig config;
     config.model = model;
