@@ -86,10 +86,25 @@ std::vector<InjectedPulse> inject(formats::FilterbankReader& reader, const Injec
   return injects.pulses().all();
 }
 
+// A pulse's mean over sample t in a channel, its peak 1 were it not smeared: that of Gaussians at frequencies all over
+// the channel.
+double share(const InjectedPulse& pulse, double mhz, double t) {
+  constexpr int kParts = 200;
+  const double scale = 1 / (1000 * pulse.width_s * kSigmaPerWidth * std::numbers::sqrt2);
+  double sum = 0;
+  for (int part = 0; part < kParts; ++part) {
+    const double at_mhz = mhz + 10 * ((part + 0.5) / kParts - 0.5);
+    const double middle = 1000 * (pulse.time_s + core::dispersion_delay_s(pulse.dm, at_mhz, 1500));
+    sum += std::erf((t + 1 - middle) * scale) - std::erf((t - middle) * scale);
+  }
+  return sum * std::sqrt(std::numbers::pi) / (2 * scale * kParts);
+}
+
 TEST(InjectNode, AddsItsPowerAlongTheDispersionAndNothingElsewhere) {
   auto random = tests::generator();
   NoiseInMemory reader(kPlaces, kMoments, random);
-  InjectionConfig config = parse_injection("every=2,dm=50:200,width=0.004:0.02,snr=20:40");
+  // At DM 400 channels smear pulses by 10 samples and more.
+  InjectionConfig config = parse_injection("every=2,dm=50:400,width=0.002:0.02,snr=20:40");
   config.seed = random();
   std::vector<std::byte> kept;
   const auto pulses = inject(reader, config, 1000, kept);
@@ -100,33 +115,46 @@ TEST(InjectNode, AddsItsPowerAlongTheDispersionAndNothingElsewhere) {
   for (const InjectedPulse& pulse : pulses) {
     EXPECT_GT(pulse.time_s, 1);  // the noise of the first second is measured
     double series_power = 0, matched = 0;
-    std::vector<double> series(400, 0);
+    std::vector<double> series(400, 0), model(400, 0);
+    double channel_power = 0, squares = 0;  // along the model of each channel
     for (std::size_t c = 0; c < kPlaces; ++c) {
       const double delay =
           1000 * core::dispersion_delay_s(pulse.dm, 1500 - 10.0 * static_cast<double>(c), 1500);
       const double middle = 1000 * pulse.time_s + delay;
+      const double mhz = 1500 - 10.0 * static_cast<double>(c);
+      const double smear = 1000 * core::dispersion_delay_s(pulse.dm, mhz - 5, mhz + 5);
       for (int k = -200; k < 200; ++k) {
         const double t = std::floor(middle) + k;
         if (t < 0 || t >= kMoments) continue;
         const std::size_t at = static_cast<std::size_t>(t) * kPlaces + c;
-        touched[at] = touched[at] || std::fabs(t - middle) < 2 * 1000 * pulse.width_s + 4;
+        touched[at] = touched[at] || std::fabs(t - middle) < 2 * 1000 * pulse.width_s + 4 + smear;
         if (c == 3) continue;  // left out
         const double added =
             std::to_integer<int>(kept[at]) - std::to_integer<int>(reader.bytes[at]);
         const double aligned = t - std::nearbyint(delay) - std::floor(1000 * pulse.time_s) + 200;
-        if (aligned >= 0 && aligned < 400) series[static_cast<std::size_t>(aligned)] += added;
+        const double expected = share(pulse, mhz, t);
+        if (aligned >= 0 && aligned < 400) {
+          series[static_cast<std::size_t>(aligned)] += added;
+          model[static_cast<std::size_t>(aligned)] += expected;
+        }
         series_power += added;
+        channel_power += added * expected;
+        squares += expected * expected;
       }
     }
     if (!pulse.whole) continue;
-    // The sum of a Gaussian of S/N s and standard deviation w samples in noise n is s n sqrt(2 w sqrt pi).
-    const double w = 1000 * pulse.width_s / 2.3548, noise = 6 * std::sqrt(31.0);
-    const double expected = pulse.snr * noise * std::sqrt(2 * w * std::sqrt(std::numbers::pi));
-    // Rounding adds a variance of up to 1/4 to 31 x 8 w samples; noise is measured to 1 %.
-    EXPECT_NEAR(series_power, expected, 0.05 * expected + 4 * std::sqrt(31 * 8 * w / 4));
+    // A pulse of S/N s in noise n has the energy s^2 n^2 after dedispersion.
+    const double noise = 6 * std::sqrt(31.0), rounded = 31 * 8 * 1000 * pulse.width_s;
+    double model_energy = 0, model_sum = 0;
+    for (const double value : model) model_energy += value * value, model_sum += value;
+    const double amplitude = pulse.snr * noise / std::sqrt(model_energy);
+    // Rounding adds a variance of up to 1/4 to a pulse's samples; noise is measured to 1 %.
+    EXPECT_NEAR(series_power, amplitude * model_sum,
+                0.05 * amplitude * model_sum + 4 * std::sqrt(rounded / 4));
+    EXPECT_NEAR(channel_power / squares, amplitude, 0.05 * amplitude + 2 / std::sqrt(squares));
     double energy = 0;
     for (const double value : series) energy += value * value;
-    matched = std::sqrt(std::max(0.0, energy - 31 * 8 * w / 6)) / noise;
+    matched = std::sqrt(std::max(0.0, energy - rounded / 6)) / noise;
     EXPECT_NEAR(matched, pulse.snr, 0.1 * pulse.snr);
   }
   for (std::size_t k = 0; k < kept.size(); ++k)
