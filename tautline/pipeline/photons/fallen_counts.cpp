@@ -149,7 +149,9 @@ void add_falls(const CountsOfSteps& run, std::span<const BinRange> known, Repeat
     found.push_back(places_of(steps.first, steps.end));
   }
   // Stops without a count are known better; with some, these are parts of a stop alone.
-  if (length_of(found) <= length_of(repeated.stops) + falls * kStepsOfEnds * step) return;
+  const std::uint64_t length = length_of(found), without = length_of(repeated.stops);
+  const bool alike = falls == repeated.stops.size() && 4 * length <= 5 * without;
+  if (falls == 0 || alike || length + falls * kStepsOfEnds * step < without) return;
   repeated = {.stops = std::move(found), .dark_counts = true};
   sort_by_time(repeated.stops);
 }
