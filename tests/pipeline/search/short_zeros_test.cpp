@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::uint64_t kTimes = 6000;
+constexpr std::uint64_t kShortTimes = 6000;
 
 // Noise of 8 or 16 bits, of a mean and an rms, and of noise that all channels have in common; values below 0 are 0.
 class LowNoise final : public NoiseInMemory {
@@ -31,13 +31,13 @@ class LowNoise final : public NoiseInMemory {
       : NoiseInMemory(channels, 0, random) {
     description_.bits = bits;
     description_.delivered = bits == 8 ? formats::Delivered::u8 : formats::Delivered::u16;
-    description_.samples = most = kTimes;
-    segments_ = {{0, kTimes, {}, 0}};
-    bytes.resize(kTimes * spectrum());
+    description_.samples = most = kShortTimes;
+    segments_ = {{0, kShortTimes, {}, 0}};
+    bytes.resize(kShortTimes * spectrum());
     std::normal_distribution<double> normal(0, 1);
     std::vector<double> deviates(1 << 16);
     for (double& one : deviates) one = normal(random);
-    for (std::uint64_t t = 0; t < kTimes; ++t) {
+    for (std::uint64_t t = 0; t < kShortTimes; ++t) {
       const double level = mean + common * normal(random);
       for (std::size_t c = 0; c < channels; ++c)
         put(t, c, level + rms * deviates[random() % deviates.size()]);
@@ -61,32 +61,33 @@ class LowNoise final : public NoiseInMemory {
     return value;
   }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
-    if (first >= kTimes) return 0;
-    count = static_cast<std::size_t>(std::min<std::uint64_t>(count, kTimes - first));
+    if (first >= kShortTimes) return 0;
+    count = static_cast<std::size_t>(std::min<std::uint64_t>(count, kShortTimes - first));
     std::memcpy(to.data(), bytes.data() + first * spectrum(), count * spectrum());
     return count;
   }
   ZeroStops::Spectra spectra() const {
     return [this](std::ptrdiff_t t) {
-      const bool there = t >= 0 && t < static_cast<std::ptrdiff_t>(kTimes);
+      const bool there = t >= 0 && t < static_cast<std::ptrdiff_t>(kShortTimes);
       return there ? bytes.data() + static_cast<std::size_t>(t) * spectrum() : nullptr;
     };
   }
 };
 
-struct Cleaned {
+struct CleanedShort {
   Bytes bytes;
   std::uint64_t values = 0, spectra = 0;
-  bool operator==(const Cleaned&) const = default;
+  bool operator==(const CleanedShort&) const = default;
 };
 
 // In blocks of `most` spectra.
-Cleaned clean(LowNoise& noise, std::size_t most, const std::vector<std::size_t>& left_out = {}) {
-  EmptyStretches empty(noise, {0, kTimes}, left_out, MissingTimes::noise);
-  Cleaned given{noise.bytes, 0, 0};
+CleanedShort clean(LowNoise& noise, std::size_t most,
+                   const std::vector<std::size_t>& left_out = {}) {
+  EmptyStretches empty(noise, {0, kShortTimes}, left_out, MissingTimes::noise);
+  CleanedShort given{noise.bytes, 0, 0};
   std::uint64_t done = 0;
-  for (std::uint64_t first = 0; first < kTimes; first += most) {
-    const std::uint64_t end = std::min<std::uint64_t>(kTimes, first + most);
+  for (std::uint64_t first = 0; first < kShortTimes; first += most) {
+    const std::uint64_t end = std::min<std::uint64_t>(kShortTimes, first + most);
     const auto block =
         std::span(given.bytes).subspan(first * noise.spectrum(), (end - first) * noise.spectrum());
     while (done < end) {
@@ -133,7 +134,7 @@ std::vector<std::size_t> some_channels(std::size_t of, std::size_t count, bool t
 std::size_t begins(const LowNoise& noise, ZeroStops& stops) {
   const auto spectra = noise.spectra();
   std::size_t count = 0;
-  for (std::uint64_t t = 0; t < kTimes; ++t)
+  for (std::uint64_t t = 0; t < kShortTimes; ++t)
     count += stops.begins_at(spectra, static_cast<std::ptrdiff_t>(t)) ? 1 : 0;
   return count;
 }
@@ -163,7 +164,7 @@ TEST(ShortZeros, OfOneOrTwoSpectraAreFoundFromTheLeastNumberOfChannelsOn) {
       const Bytes before = noise.bytes;
       std::uint64_t values = 0;
       std::array<std::uint64_t, 4> phases{};
-      for (std::uint64_t t = 16 + random() % 40; t + 17 < kTimes; t += 20 + random() % 40) {
+      for (std::uint64_t t = 16 + random() % 40; t + 17 < kShortTimes; t += 20 + random() % 40) {
         const std::size_t samples = 1 + random() % 2, least = least_channels(channels, samples);
         const std::size_t count =
             random() % 3 == 0 ? least : least + random() % (channels / 2 - least + 1);
@@ -173,10 +174,10 @@ TEST(ShortZeros, OfOneOrTwoSpectraAreFoundFromTheLeastNumberOfChannelsOn) {
         ++phases[t % 4];
       }
       EXPECT_GT(*std::ranges::min_element(phases), 10u);
-      const Cleaned whole = clean(noise, kTimes);
+      const CleanedShort whole = clean(noise, kShortTimes);
       EXPECT_EQ(whole.values, values);
       EXPECT_EQ(whole.spectra, 0u);
-      for (std::uint64_t t = 0; t < kTimes; ++t)
+      for (std::uint64_t t = 0; t < kShortTimes; ++t)
         for (std::size_t c = 0; c < channels; ++c) {
           const double was = noise.get(before, t, c), now = noise.get(whole.bytes, t, c);
           ASSERT_TRUE(noise.get(noise.bytes, t, c) == was ? now == was : now > rms)
@@ -193,13 +194,13 @@ TEST(ShortZeros, DoNotDependOnBlocksWhereOtherValuesAreZero) {
   for (const double q : {1e-3, 1e-2}) {
     LowNoise noise(8, 256, mean_of(q, 16), 16, 3, random);
     std::uint64_t values = 0;
-    for (std::uint64_t t = random() % 40; t + 8 < kTimes; t += 40 + random() % 80) {
+    for (std::uint64_t t = random() % 40; t + 8 < kShortTimes; t += 40 + random() % 80) {
       const std::size_t samples = 1 + random() % 8, count = 100 + random() % 28;
       for (const std::size_t c : some_channels(256, count, random() % 2 == 0, random))
         for (std::uint64_t at = t; at < t + samples; ++at) noise.put(at, c, 0);
       values += count * samples;
     }
-    const Cleaned whole = clean(noise, kTimes);
+    const CleanedShort whole = clean(noise, kShortTimes);
     EXPECT_GT(whole.values, values / 2);
     for (const std::size_t block :
          {std::size_t{1}, std::size_t{2}, std::size_t{13}, 1 + random() % 3000})
@@ -212,7 +213,7 @@ TEST(ShortZeros, AreFoundBesideLossesOfTheWholeBand) {
   auto random = tests::generator();
   LowNoise noise(8, 256, 100, 10, 0, random);
   std::uint64_t values = 0, spectra = 0;
-  for (std::uint64_t t = random() % 40; t + 12 < kTimes; t += 60 + random() % 40) {
+  for (std::uint64_t t = random() % 40; t + 12 < kShortTimes; t += 60 + random() % 40) {
     const std::size_t whole = random() % 3, after = random() % 3, before = random() % 3;
     const std::size_t count = 32 + random() % 32, other = 32 + random() % 32;
     for (std::size_t k = 0; k < before + whole + after; ++k)
@@ -222,7 +223,7 @@ TEST(ShortZeros, AreFoundBesideLossesOfTheWholeBand) {
     values += before * count + after * other;
     spectra += whole;
   }
-  const Cleaned whole = clean(noise, kTimes);
+  const CleanedShort whole = clean(noise, kShortTimes);
   EXPECT_EQ(whole.values, values);
   EXPECT_EQ(whole.spectra, spectra);
   for (const std::size_t block : {std::size_t{1}, std::size_t{7}, 1 + random() % 3000})
@@ -240,7 +241,7 @@ TEST(ShortZeros, AreFoundBesideLossesOfTheWholeBand) {
 TEST(ShortZeros, AreNoSamplesOfAChannel) {
   auto random = tests::generator();
   LowNoise noise(8, 256, 100, 8, 0, random);
-  for (std::uint64_t t = random() % 20; t + 4 < kTimes; t += 20 + random() % 20)
+  for (std::uint64_t t = random() % 20; t + 4 < kShortTimes; t += 20 + random() % 20)
     for (std::size_t c = 0; c < 64; ++c)
       for (std::uint64_t at = t; at < t + 1 + t % 2; ++at) noise.put(at, c, 0);
   ChannelSubstitutes substitutes(noise.description(), {}, MissingTimes::noise);
@@ -268,7 +269,7 @@ TEST(ShortZeros, NoiseHasNone) {
         LowNoise noise(8, channels, mean_of(q, rms), rms, common * rms, random);
         EXPECT_EQ(begins(noise), 0u);
         if (common == 1.0) continue;
-        for (std::uint64_t t = random() % 40; t + 20 < kTimes; t += 20 + random() % 60) {
+        for (std::uint64_t t = random() % 40; t + 20 < kShortTimes; t += 20 + random() % 60) {
           const std::size_t count = channels / 16 + random() % (channels - channels / 16);
           const std::uint64_t samples = 1 + random() % 10;
           for (const std::size_t c : some_channels(channels, count, random() % 2 == 0, random))
@@ -286,7 +287,7 @@ TEST(ShortZeros, LevelsThatFallInAllChannelsAreNone) {
       LowNoise noise(8, channels, mean * 12, 12, 1, random);
       std::normal_distribution<double> normal(0, 12);
       std::size_t many = 0;
-      for (std::uint64_t t = random() % 40; t + 20 < kTimes; t += 10 + random() % 60) {
+      for (std::uint64_t t = random() % 40; t + 20 < kShortTimes; t += 10 + random() % 60) {
         const double level = 12 * (-0.5 + static_cast<double>(random() % 250) / 100);
         for (std::uint64_t at = t; at < t + 1 + t % 2; ++at)
           for (std::size_t c = 0; c < channels; ++c) noise.put(at, c, level + normal(random));
@@ -309,7 +310,7 @@ TEST(ShortZeros, SpectraThatStandSeveralTimesEachAreNone) {
     for (const double q : {1e-3, 0.01, 0.05, 0.1})
       for (const std::uint64_t times : {2u, 3u, 5u, 16u}) {
         LowNoise noise(8, channels, mean_of(q, 4), 4, 1, random);
-        for (std::uint64_t t = 0; t < kTimes; ++t)
+        for (std::uint64_t t = 0; t < kShortTimes; ++t)
           if (t % times != 0)
             std::copy_n(noise.bytes.begin() + static_cast<std::ptrdiff_t>((t - 1) * channels),
                         channels, noise.bytes.begin() + static_cast<std::ptrdiff_t>(t * channels));
@@ -322,7 +323,7 @@ TEST(ShortZeros, AreLookedForWhereZerosAreMoreThanUsual) {
   auto random = tests::generator();
   for (const double q : {0.0, 0.1, 0.3}) {
     LowNoise noise(8, 1024, q == 0 ? 100 : mean_of(q, 4), 4, 0, random);
-    for (std::uint64_t t = 0; t < kTimes; ++t)
+    for (std::uint64_t t = 0; t < kShortTimes; ++t)
       for (std::size_t c = 0; c < 30; ++c) noise.put(t, c, 0);
     ZeroStops stops(noise.description(), {});
     EXPECT_EQ(stops.least_of_begin(), 64u);
@@ -332,7 +333,7 @@ TEST(ShortZeros, AreLookedForWhereZerosAreMoreThanUsual) {
       EXPECT_EQ(stops.least_of_begin(), 64u + 30);
       continue;
     }
-    for (std::uint64_t t = 0; t < kTimes; ++t)
+    for (std::uint64_t t = 0; t < kShortTimes; ++t)
       ASSERT_LT(stops.count(noise.bytes.data() + t * 1024), stops.least_of_begin());
   }
 }
