@@ -4,6 +4,9 @@
   "use strict";
 
   const { element } = tautline;
+
+  /** A time may be broken between its date and its hour, where a tile is narrow. */
+  const breakable = (text) => text.replace(/(\d)T(\d)/, "$1T\u200b$2");
   // Told apart on a light and on a dark page, and with any colour vision.
   const COLOURS = ["#2f7fd0", "#d0661a", "#23946a", "#a05fc0", "#7b8794", "#b08a10", "#1c9fb4", "#c83c62"];
 
@@ -298,7 +301,7 @@
       document.getElementById("head").replaceChildren(
         element("h1", {}, message.title),
         element("div.tiles", {}, ...message.facts.map(([name, value]) =>
-          element("div.tile", {}, element("span", {}, name), element("b", {}, value)))));
+          element("div.tile", {}, element("span", {}, name), element("b", {}, breakable(value))))));
       panels = message.panels.map(panelOf);
       message.panels.forEach((panel, k) => { if (panel.wide) panels[k].root.classList.add("both"); });
       document.getElementById("panels").replaceChildren(

@@ -20,9 +20,11 @@
   }
 
   tautline.FringePanel = class {
-    constructor(root, store) {
+    /** `note`: more about the pictures. */
+    constructor(root, store, note = "") {
       this.store = store;
       this.root = root;
+      this.note = note;
       this.mode = "coefficient";
       this.aligned = false;
       this.pinned = null;
@@ -132,7 +134,7 @@
       const something = store.description.baselines.length > 0 && store.rows.length > 0;
       this.root.hidden = !something;
       if (!something) return;
-      this.intro.textContent = INTRO + edgesText(store.status.facts);
+      this.intro.textContent = INTRO + edgesText(store.status.facts) + this.note;
       this.chooseBaseline();
       const b = this.picker.value;
       this.data = store.fringes(b, this.mode === "coefficient");

@@ -10,7 +10,8 @@
     const store = new tautline.Store();
     const health = new tautline.HealthPanel(at("head"), at("health"));
     const panels = [
-      new tautline.FringePanel(at("fringes"), store),
+      new tautline.FringePanel(at("fringes"), store,
+        " Where integrations come faster than they are drawn, times that were left out are hatched like those without data: the losses above count the latter."),
       new tautline.SpectrumPanel(at("spectra"), store),
       new tautline.ClosurePanel(at("closures"), store),
       new tautline.QualityPanel(at("quality"), store),

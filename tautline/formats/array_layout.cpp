@@ -263,7 +263,12 @@ void require_inputs(const ArrayLayout& layout, std::size_t inputs) {
     throw Error(ErrorKind::config, "inputs of array " + layout.name,
                 std::to_string(layout.inputs.size()),
                 fmt::format("{}, one for each input of the data", inputs),
-                "list them as inputs = [[number, \"x\"], ...], or give the antennas their feeds");
+                std::string("list them as inputs = [[number, \"x\"], ...], or give the antennas "
+                            "their feeds") +
+                    (inputs == 2 * layout.antennas.size()
+                         ? "; if each antenna has two polarisations, say so with `antennas` and "
+                           "`polarisations` or, of VDIF, `threads_are`"
+                         : ""));
 }
 
 }  // namespace tautline::formats

@@ -167,6 +167,21 @@ TEST(ArrayLayout, AnUnknownArrayHasItsInputsAndNoPositions) {
   EXPECT_THROW(require_inputs(array, 5), core::Error);
 }
 
+TEST(ArrayLayout, OfHalfTheInputsAskForPolarisations) {
+  const ArrayLayout array = unknown_array(4, 1);
+  const auto hint = [&](std::size_t inputs) -> std::string {
+    try {
+      require_inputs(array, inputs);
+      return "";
+    } catch (const core::Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(hint(8).find("say so with `antennas` and `polarisations`"), std::string::npos)
+      << hint(8);
+  EXPECT_EQ(hint(5).find("`polarisations`"), std::string::npos) << hint(5);
+}
+
 // Four antennas of one feed are as many inputs as two of two.
 TEST(ArrayLayout, OfOtherAntennasThanTheDataIsRefused) {
   ArrayLayout array = unknown_array(4, 1);

@@ -129,10 +129,10 @@ double number_of(const std::map<std::string, std::string>& facts, const std::str
   return fact == facts.end() ? 0 : std::strtod(fact->second.c_str(), nullptr);
 }
 
-// Of stops that come again and again: those of all sensors, and of the sensors `shown`.
+// Stops of all sensors, and more than a few of the sensors `shown`.
 std::vector<RepeatedRanges> repeated_stops_of(const std::map<std::string, std::string>& facts,
                                               double bin_s, const std::vector<std::string>& shown) {
-  constexpr std::size_t kFew = 3, kMostNoted = 1000;
+  constexpr std::size_t kMostNoted = 1000;
   const double run_first = number_of(facts, kRunFirstFact);
   if (!(bin_s > 0)) bin_s = number_of(facts, "bin [s]");  // of a CSV
   const std::vector<EmptyCounts> noted = noted_stretches(facts);
@@ -150,12 +150,13 @@ std::vector<RepeatedRanges> repeated_stops_of(const std::map<std::string, std::s
         (static_cast<double>(one.first_sample) - run_first + static_cast<double>(one.samples)) *
         bin_s;
     RepeatedRanges& ranges = by_name.try_emplace(name, RepeatedRanges{name}).first->second;
+    ranges.of_all = one.names.empty();
     if (from < to) ranges.ranges.emplace_back(from, to);
     ranges.more = noted.size() == kMostNoted;
   }
   std::vector<RepeatedRanges> repeated;
   for (auto& [name, ranges] : by_name)
-    if (ranges.ranges.size() > kFew) repeated.push_back(std::move(ranges));
+    if (ranges.ranges.size() > kFewStops || ranges.of_all) repeated.push_back(std::move(ranges));
   return repeated;
 }
 

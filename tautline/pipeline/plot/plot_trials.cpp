@@ -61,6 +61,8 @@ class Trials {
   std::uint64_t samples() const { return samples_; }
   double tsamp_s() const { return tsamp_s_; }
   const std::vector<std::string>& notes() const { return notes_; }
+  /// Between the parts of the filterbank that held data, in samples; of no length where two of them touch.
+  const std::vector<std::pair<double, double>>& breaks() const { return breaks_; }
 
   /// Hands over [first, first + count) of a trial in pieces: use(first of the piece, values).
   template <class Use>
@@ -114,6 +116,7 @@ class Trials {
     if (samples_ == 0 || dms_.empty()) refuse(path, "no samples");
     if (!(tsamp_s_ > 0)) refuse(path + ".json", "no sample time above zero");
     read_filled(beside);
+    read_breaks(beside);
   }
 
   void read_array(std::size_t trial, std::uint64_t first, std::vector<float>& values) {
@@ -133,6 +136,27 @@ class Trials {
     formats::with_samples(d.delivered, bytes.data(), [&](const auto* from) {
       for (std::size_t k = 0; k < got; ++k) values[k] = static_cast<float>(from[k]);
     });
+  }
+
+  // Of the filterbank's samples, of which a sample of the series may add several.
+  void read_breaks(const nlohmann::json& beside) {
+    const nlohmann::json parts = beside.value("data_segments", nlohmann::json());
+    const nlohmann::json segments = beside.value("segments", nlohmann::json());
+    if (!parts.is_array() || !segments.is_array() || segments.size() != 1) return;
+    const auto number = [](const nlohmann::json& of, const char* name) {
+      const nlohmann::json found = of.is_object() ? of.value(name, nlohmann::json()) : of;
+      return found.is_number() ? found.get<double>() : NAN;
+    };
+    const double scale = 1 / number(segments[0], "downsample");
+    double end = 0;
+    for (const nlohmann::json& part : parts) {
+      const double first = number(part, "first_sample");
+      if (!std::isfinite(scale * (first + number(part, "samples")))) return;
+      if (first > 0) breaks_.emplace_back(scale * end, scale * first);
+      end = first + number(part, "samples");
+    }
+    if (const auto all = static_cast<double>(samples_); end > 0 && scale * end < all)
+      breaks_.emplace_back(scale * end, all);
   }
 
   // Records of before have none; steps of which nothing is known are left out.
@@ -167,6 +191,7 @@ class Trials {
   std::vector<std::string> notes_;
   std::vector<double> dms_;
   std::vector<FilledStep> filled_;
+  std::vector<std::pair<double, double>> breaks_;
   double tsamp_s_ = 0;
   bool floats_ = false;
   std::uint64_t samples_ = 0, offset_ = 0;
@@ -383,6 +408,14 @@ Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
     made.panels.push_back(std::move(*filled));
   }
   made.panels.push_back(best_series(trials, best, range, columns, time));
+  const auto first = static_cast<double>(range.first),
+             end = first + static_cast<double>(range.count);
+  auto& breaks = made.panels.back().empty;
+  for (const auto& [from, to] : trials.breaks())
+    if (from < end && to > first && to > 0)
+      breaks.emplace_back(std::max(from, first) * trials.tsamp_s() / scale,
+                          std::min(to, end) * trials.tsamp_s() / scale);
+  const bool with_breaks = !breaks.empty();
   if (trials.dms().size() > 1) {
     figure::Panel peaks{"Largest sample of each trial", axis("DM", "pc cm\u207b\u00b3"),
                         axis("deviation from the mean", "sigma")};
@@ -393,6 +426,9 @@ Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
     made.panels.push_back(std::move(peaks));
   }
   made.notes = trials.notes();
+  if (with_breaks)
+    made.notes.push_back(
+        "Grey or a line in the series: the filterbank held no data, or its level steps.");
   const std::string note = averaged_note(columns.per_cell, 1);
   if (!note.empty()) made.notes.push_back(note);
   return made;

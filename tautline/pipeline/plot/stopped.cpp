@@ -12,9 +12,6 @@ namespace tautline::pipeline::plot {
 
 namespace {
 
-// Stops of some sensors are named one by one up to this number.
-constexpr std::size_t kFew = 3;
-
 // Ranges that overlap, or are less than `apart` from each other, are one.
 void join(std::vector<std::pair<double, double>>& ranges, double apart) {
   std::sort(ranges.begin(), ranges.end());
@@ -44,7 +41,6 @@ std::vector<RepeatedRanges> repeated_ranges(const Stops& stops, std::span<const 
                                             std::pair<double, double> shown_s, double unit_s) {
   std::vector<RepeatedRanges> found;
   const auto add = [&](const std::string& name, const std::vector<BinRange>& ranges) {
-    if (ranges.size() <= kFew) return;
     RepeatedRanges one{name};
     for (const BinRange& range : ranges) {
       const double from = std::max(shown_s.first,
@@ -59,7 +55,8 @@ std::vector<RepeatedRanges> repeated_ranges(const Stops& stops, std::span<const 
   of_all.insert(of_all.end(), stops.named.begin(), stops.named.end());
   sort_by_time(of_all);
   add(names.size() == 1 ? names[0] : "all sensors", of_all);
-  for (const SensorStops& one : stops.single) add(names[one.sensor], one.stops);
+  for (const SensorStops& one : stops.single)
+    if (one.stops.size() > kFewStops) add(names[one.sensor], one.stops);
   return found;
 }
 
@@ -77,7 +74,16 @@ void mark_stops(std::span<const CountLine> lines, std::span<const RepeatedRanges
                                line.first + static_cast<double>(stop.end) * line.cell);
     }
   }
-  for (const RepeatedRanges& one : repeated)
+  std::vector<RepeatedRanges> not_shown(repeated.begin(), repeated.end());
+  for (RepeatedRanges& one : not_shown)
+    if (one.ranges.size() <= kFewStops)
+      std::erase_if(one.ranges, [&](const auto& range) {
+        return std::ranges::any_of(panel.empty, [&](const auto& shown) {
+          return shown.first < range.second && range.first < shown.second;
+        });
+      });
+  std::erase_if(not_shown, [](const RepeatedRanges& one) { return one.ranges.empty(); });
+  for (const RepeatedRanges& one : not_shown)
     panel.empty.insert(panel.empty.end(), one.ranges.begin(), one.ranges.end());
   join(panel.empty, lines.empty() ? 0 : lines.front().cell / 2);
   if (names.size() > kNamed) {
@@ -87,7 +93,7 @@ void mark_stops(std::span<const CountLine> lines, std::span<const RepeatedRanges
   }
   if (!names.empty())
     notes.push_back(fmt::format("Grey: the counts of {} stop.", fmt::join(names, ", ")));
-  for (const RepeatedRanges& one : repeated) note_repeated(one, panel.x.unit, notes);
+  for (const RepeatedRanges& one : not_shown) note_repeated(one, panel.x.unit, notes);
 }
 
 }  // namespace tautline::pipeline::plot

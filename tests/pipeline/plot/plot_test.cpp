@@ -111,6 +111,29 @@ TEST_F(Plot, TrialsAndSeriesAndCandidatesOfASearch) {
   }
 }
 
+TEST_F(Plot, SeriesShowWhereTheFilterbankHeldNothing) {
+  constexpr std::size_t kSpectra = 10'000, kChannels = 128;
+  simulate_pulse(2.1, 50);
+  must({"dedisperse", scratch / "a.fil", "-o", scratch / "whole.npy", "--dms", "0:100:20"});
+  EXPECT_TRUE(panel(figure_of("whole.npy"), "Series of DM").empty.empty());
+  auto random = generator();
+  const std::size_t first = 5000 + random() % 2000, length = 500 + random() % 1000;
+  std::string bytes = read_file(scratch / "a.fil");
+  std::fill_n(bytes.end() - static_cast<std::ptrdiff_t>((kSpectra - first) * kChannels),
+              length * kChannels, '\0');
+  write_file(scratch / "b.fil", bytes);
+  must({"dedisperse", scratch / "b.fil", "-o", scratch / "b.npy", "--dms", "0:100:20"});
+  const figure::Figure made = figure_of("b.npy");
+  const auto& ranges = panel(made, "Series of DM").empty;
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_NEAR(ranges[0].first, static_cast<double>(first) * 5e-4, 1e-9);
+  EXPECT_NEAR(ranges[0].second, static_cast<double>(first + length) * 5e-4, 1e-9);
+  EXPECT_TRUE(std::ranges::any_of(made.notes, [](const std::string& note) {
+    return note.starts_with("Grey or a line in the series");
+  }));
+  drawn("b.npy");
+}
+
 // Lists in the forms of other programs show the candidates of the CSV, as far as they have digits. Of PRESTO's the time
 // is that of the boxcar's middle, and the DMs are for its dispersion constant, which is larger by 1.4e-4.
 TEST_F(Plot, CandidateListsOfEveryFormat) {
