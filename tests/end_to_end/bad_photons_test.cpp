@@ -285,37 +285,6 @@ TEST_F(BadPhotons, StopsAreSaidOfTheCurvesToo) {
   }
 }
 
-// The same where dark counts go on.
-TEST_F(BadPhotons, StopsWithDarkCountsAreSaidOfTheCurvesToo) {
-  auto random = generator();
-  std::poisson_distribution<int> light(3), dark(0.05);
-  constexpr std::size_t kBins = 200'000, kStops = 5, kStop = 400;
-  const std::size_t phase = random() % (kBins / kStops - kStop);
-  std::string counts;
-  for (std::size_t k = 0; k < kBins; ++k) {
-    const std::size_t place = k % (kBins / kStops);
-    counts +=
-        static_cast<char>(place >= phase && place < phase + kStop ? dark(random) : light(random));
-  }
-  write_file(scratch / "x.u8", counts);
-  const CommandResult made =
-      run({"autocorrelate", scratch / "x.u8", "-o", scratch / "x.csv", "--dtype", "u8", "--sensors",
-           "1", "--bin", "1e-4", "--lags", "standard", "--levels", "6"});
-  const std::string said =
-      "counts stop, or never change: the sensor (but for dark counts) 5 times, for 0.";
-  EXPECT_EQ(made.status, kDone) << made.err;
-  EXPECT_NE(made.err.find(said), std::string::npos) << made.err;
-  const CommandResult seen = run({"inspect", scratch / "x.csv"});
-  EXPECT_NE(seen.out.find(said), std::string::npos) << seen.out;
-#ifdef TAUTLINE_FIT
-  const CommandResult fitted =
-      run({"fit", scratch / "x.csv", "-o", scratch / "fit.csv", "--model", "3d"});
-  EXPECT_NE(fitted.err.find(said), std::string::npos) << fitted.err;
-  const std::string table = read_file(scratch / "fit.csv");
-  EXPECT_NE(table.find("\"counts stop, which bends the curve"), std::string::npos) << table;
-#endif
-}
-
 // One of two sensors, again and again: fits of its curve, and of that of both, are not "ok", from whatever file.
 TEST_F(BadPhotons, StopsOfOneSensorAreSaidOfTheCurvesToo) {
   auto random = generator();

@@ -315,10 +315,7 @@ Stops stops_of(const AutocorrelateConfig& config, const CountInput& input) {
         stops.push_back({std::max(stop.first, first) - first, std::min(stop.end, end) - first});
     return stops;
   };
-  Stops part{part_of(photons->stops().left_out),
-             part_of(photons->stops().named),
-             {},
-             photons->stops().dark_counts};
+  Stops part{part_of(photons->stops().left_out), part_of(photons->stops().named), {}};
   if (!input.sensors->adds())
     for (const SensorStops& one : photons->stops().single)
       part.single.push_back({one.sensor, part_of(one.stops)});
@@ -353,7 +350,7 @@ std::vector<BinRange> breaks_of(const CountInput& input) {
 // For a run that resumes or will be resumed, every bin has its place.
 void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
   if (config.keep_constant || !config.resume.empty() || !config.save_state.empty()) return;
-  auto [stops, named, single, dark_counts] = stops_of(config, input);
+  auto [stops, named, single] = stops_of(config, input);
   // Rolling curves keep them; the trace shows few of them alone.
   constexpr std::size_t kShownByTrace = 3;
   if (config.window_s > 0 && stops.size() > kShownByTrace) {
@@ -375,7 +372,6 @@ void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
     stop = {stop.first - input.padding.before, stop.end - input.padding.before};
   input.stops = std::move(stops);
   input.named_stops = std::move(named);
-  input.dark_counts = dark_counts;
   input.single_stops = inside_padding(input, std::move(single));
   input.first += input.padding.before;
   input.samples -= input.padding.before + input.padding.after;

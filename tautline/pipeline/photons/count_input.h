@@ -45,7 +45,6 @@ struct CountInput {
   /// Stops between them, counted from the first, which are read and not correlated.
   std::vector<BinRange> stops = {};
   std::vector<BinRange> named_stops = {};      ///< and those that are correlated
-  bool dark_counts = false;                    ///< the named ones have some counts
   std::vector<SensorStops> single_stops = {};  ///< of single sensors, which are correlated, too
   /// Bins, counted likewise, in which records of time tags were lost: no pair spans them.
   std::vector<BinRange> breaks = {};

@@ -64,7 +64,6 @@ class CountSource final : public CountSourceNode {
                     .padding = input_.padding,
                     .stops = input_.stops,
                     .named_stops = input_.named_stops,
-                    .dark_counts = input_.dark_counts,
                     .single_stops = input_.single_stops,
                     .breaks = input_.breaks,
                     .keep_constant = input_.keep_constant};

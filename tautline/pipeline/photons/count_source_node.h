@@ -28,7 +28,6 @@ struct CountStream {
   Padding padding;              ///< of the file, left out before and after the stream
   std::vector<BinRange> stops;  ///< CountInput::stops
   std::vector<BinRange> named_stops;
-  bool dark_counts = false;  ///< the named ones have some counts
   std::vector<SensorStops> single_stops;
   std::vector<BinRange> breaks;
   bool keep_constant = false;  ///< stopped sensors are not searched

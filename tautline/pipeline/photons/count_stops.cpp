@@ -11,7 +11,6 @@
 
 #include "tautline/core/random_bits.h"
 #include "tautline/core/sample_view.h"
-#include "tautline/pipeline/photons/fallen_counts.h"
 #include "tautline/pipeline/photons/longest_gaps.h"
 #include "tautline/pipeline/photons/repeated_stops.h"
 #include "tautline/pipeline/photons/single_stops.h"
@@ -75,18 +74,25 @@ class CountLooker {
 
   std::uint64_t row_bytes() const { return row_bytes_; }
 
-  // Counts of all sensors together, in steps of `step` bins.
-  std::vector<double> sums(const BinRange& bins, std::uint64_t step) {
-    std::vector<double> sums(static_cast<std::size_t>((bins.bins() + step - 1) / step));
-    in_steps(bins, step, [&]<class Count>(std::size_t k, std::span<const Count> counts) {
-      using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint64_t>;
-      Sum sum = 0;
-      for (const Count count : counts) sum += static_cast<Sum>(count);
-      sums[k] += static_cast<double>(sum);
+  // Counts of all sensors together.
+  double sum(const BinRange& bins) {
+    double total = 0;
+    in_blocks(bins, most_rows(), [&](std::uint64_t, std::span<const std::byte> bytes) {
+      const auto& description = reader_->description();
+      const core::SampleView<2> view(bytes.data(), description.type,
+                                     {bytes.size() / row_bytes_, description.sensors});
+      core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+          view, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
+            using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint64_t>;
+            Sum block = 0;
+            for (std::size_t i = 0; i < bytes.size() / sizeof(Count); ++i)
+              block += static_cast<Sum>(counts.data()[i]);
+            total += static_cast<double>(block);
+          });
+      return true;
     });
-    return sums;
+    return total;
   }
-  double sum(const BinRange& bins) { return sums(bins, bins.bins()).front(); }
 
   // The bins from `bin` on that have no count, up to `end`.
   std::uint64_t empty_from(std::uint64_t bin, std::uint64_t end) {
@@ -122,13 +128,27 @@ class CountLooker {
   std::vector<std::vector<double>> sums_of_each(const BinRange& bins, std::uint64_t step) {
     std::vector<std::vector<double>> sums(
         sensors(), std::vector<double>(static_cast<std::size_t>((bins.bins() + step - 1) / step)));
-    in_steps(bins, step, [&]<class Count>(std::size_t k, std::span<const Count> counts) {
-      for (std::size_t s = 0; s < sums.size(); ++s) {
-        double sum = 0;
-        for (std::size_t at = s; at < counts.size(); at += sums.size())
-          sum += static_cast<double>(counts[at]);
-        sums[s][k] += sum;
-      }
+    in_blocks(bins, most_rows(), [&](std::uint64_t first, std::span<const std::byte> bytes) {
+      const auto& description = reader_->description();
+      const core::SampleView<2> view(bytes.data(), description.type,
+                                     {bytes.size() / row_bytes_, description.sensors});
+      core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+          view, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
+            const std::size_t rows = bytes.size() / row_bytes_;
+            for (std::size_t row = 0; row < rows;) {
+              const std::uint64_t k = (first + row - bins.first) / step;
+              const auto end = static_cast<std::size_t>(
+                  std::min<std::uint64_t>(rows, bins.first + (k + 1) * step - first));
+              for (std::size_t s = 0; s < sums.size(); ++s) {
+                double sum = 0;
+                for (std::size_t r = row; r < end; ++r)
+                  sum += static_cast<double>(counts.data()[r * sums.size() + s]);
+                sums[s][static_cast<std::size_t>(k)] += sum;
+              }
+              row = end;
+            }
+          });
+      return true;
     });
     return sums;
   }
@@ -217,27 +237,6 @@ class CountLooker {
   std::ptrdiff_t of_row() const { return static_cast<std::ptrdiff_t>(row_bytes_); }
   std::size_t most_rows() const { return rows_.size() / row_bytes_; }
 
-  // Reads these bins: take(k, counts [time][sensor]) has step k, or a part of it.
-  template <class Take>
-  void in_steps(const BinRange& bins, std::uint64_t step, const Take& take) {
-    in_blocks(bins, most_rows(), [&](std::uint64_t first, std::span<const std::byte> bytes) {
-      const std::size_t rows = bytes.size() / row_bytes_;
-      const core::SampleView<2> view(bytes.data(), reader_->description().type, {rows, sensors()});
-      core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
-          view, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
-            for (std::size_t row = 0; row < rows;) {
-              const std::uint64_t k = (first + row - bins.first) / step;
-              const auto end = static_cast<std::size_t>(
-                  std::min<std::uint64_t>(rows, bins.first + (k + 1) * step - first));
-              take(static_cast<std::size_t>(k),
-                   std::span(counts.data() + row * sensors(), (end - row) * sensors()));
-              row = end;
-            }
-          });
-      return true;
-    });
-  }
-
   // Reads until take(bin, bytes) returns false; first `rows` at a time, then more.
   template <class Take>
   void in_blocks(const BinRange& bins, std::size_t rows, const Take& take) {
@@ -293,10 +292,9 @@ class StopSearch {
           stops.push_back(stop);
     sort_by_time(stops);
     std::vector<SensorStops> single;
-    bool has_dark_counts = false;
     if (samples_ * looker_.row_bytes() <= kReadAgainBytes || seems_to_stop_often() ||
         (of_each_ && one_seems_to_stop_often()))
-      add_repeated(stops, named, single, has_dark_counts);
+      add_repeated(stops, named, single);
     sort_by_time(stops);
     const auto count_from_first = [&](std::vector<BinRange>& found) {
       for (BinRange& stop : found) stop = {stop.first - first_, stop.end - first_};
@@ -304,9 +302,7 @@ class StopSearch {
     count_from_first(stops);
     count_from_first(named);
     for (SensorStops& one : single) count_from_first(one.stops);
-    Stops found{std::move(stops), std::move(named), std::move(single), has_dark_counts};
-    leave_falls_to_sensors(found);
-    return found;
+    return {std::move(stops), std::move(named), std::move(single)};
   }
 
  private:
@@ -385,35 +381,28 @@ class StopSearch {
            })) >= kFewest;
   }
 
-  // By repeated_stops(), add_falls() and single_stops().
+  // By repeated_stops(), and by single_stops().
   void add_repeated(std::vector<BinRange>& stops, std::vector<BinRange>& named,
-                    std::vector<SensorStops>& single, bool& has_dark_counts) {
+                    std::vector<SensorStops>& single) {
+    std::vector<double> counts;
+    for (std::uint64_t bin = 0; bin < samples_; bin += step_)
+      counts.push_back(looker_.sum({first_ + bin, first_ + std::min(samples_, bin + step_)}));
     const BinRange all{first_, first_ + samples_};
-    const std::uint64_t fine = std::min(step_, bins_of_fall_step(samples_, bin_s_));
-    const std::uint64_t fine_of_step = step_ / fine;
-    const std::vector<double> fine_counts = looker_.sums(all, fine);
-    std::vector<double> counts(
-        static_cast<std::size_t>((fine_counts.size() + fine_of_step - 1) / fine_of_step));
-    for (std::size_t k = 0; k < fine_counts.size(); ++k) counts[k / fine_of_step] += fine_counts[k];
     LongestGaps gaps(least_gap(bin_s_));
     std::vector<SensorGaps> each(of_each_ ? looker_.sensors() : 0,
                                  {LongestGaps(least_gap(bin_s_), kMostGapsOfOne), {}});
     const BinRange counted = looker_.find_gaps(all, gaps, each);
-    CountsOfSteps run{.counts = counts,
-                      .step = fine * fine_of_step,
-                      .all = all,
-                      .counted = counted,
-                      .unit_s = bin_s_,
-                      .sensors = looker_.sensors()};
-    RepeatedStops repeated = repeated_stops(run, gaps, stops);
-    run.counts = std::span(fine_counts).first(static_cast<std::size_t>(samples_ / fine));
-    run.step = fine;
-    add_falls(run, stops, repeated);
-    has_dark_counts = repeated.dark_counts;
+    RepeatedStops repeated = repeated_stops({.counts = counts,
+                                             .step = step_,
+                                             .all = all,
+                                             .counted = counted,
+                                             .unit_s = bin_s_,
+                                             .sensors = looker_.sensors()},
+                                            gaps, stops);
     std::vector<BinRange>& to = repeated.certain ? stops : named;
     to.insert(to.end(), repeated.stops.begin(), repeated.stops.end());
     std::vector<BinRange> known = stops;
-    if (!has_dark_counts) known.insert(known.end(), named.begin(), named.end());
+    known.insert(known.end(), named.begin(), named.end());
     add_single(all, each, known, single);
   }
 

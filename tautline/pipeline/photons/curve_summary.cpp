@@ -222,8 +222,7 @@ EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
     found.stretches.push_back({.sensors = good,
                                .names = {},
                                .first_sample = static_cast<std::int64_t>(input.first + stop.first),
-                               .samples = stop.bins(),
-                               .dark_counts = input.dark_counts});
+                               .samples = stop.bins()});
     found.samples += stop.bins() * good;
     found.all_stopped = true;
     // What the trace shows of it, in whole steps.

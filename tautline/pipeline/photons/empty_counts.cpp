@@ -102,9 +102,7 @@ nlohmann::json parse_fact(std::string text) {
 }
 
 std::string who_stopped(const EmptyCounts& one) {
-  if (one.names.empty())
-    return std::string(one.sensors == 1 ? "the sensor" : "all sensors") +
-           (one.dark_counts ? " (but for dark counts)" : "");
+  if (one.names.empty()) return one.sensors == 1 ? "the sensor" : "all sensors";
   std::string who = fmt::format("{}", fmt::join(one.names, ", "));
   if (one.sensors > one.names.size())
     who += fmt::format(" and {} more", one.sensors - one.names.size());

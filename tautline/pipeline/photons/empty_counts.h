@@ -41,7 +41,6 @@ struct Stops {
   std::vector<BinRange> left_out;   ///< of all sensors: those that no light source explains
   std::vector<BinRange> named;      ///< of all sensors: repeated ones that stay in the sums
   std::vector<SensorStops> single;  ///< of single sensors: repeated ones, which stay in the sums
-  bool dark_counts = false;         ///< the named ones have some counts
 };
 
 /// The steps in which a sensor had stopped, in order, from its counts in steps of equal length. `series`: the number of
@@ -88,8 +87,7 @@ struct EmptyCounts {
   /// Sample of the input; negative: in the part before a resumed state.
   std::int64_t first_sample = 0;
   std::uint64_t samples = 0;
-  bool left_out = false;     ///< not in the sums
-  bool dark_counts = false;  ///< some counts are left
+  bool left_out = false;  ///< not in the sums
 };
 
 struct EmptyCountsFound {

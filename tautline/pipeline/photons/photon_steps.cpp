@@ -1,11 +1,8 @@
 #include "tautline/pipeline/photons/photon_steps.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
-
-#include "tautline/pipeline/photons/fallen_counts.h"
 
 namespace tautline::pipeline {
 
@@ -20,31 +17,6 @@ BinRange in_bins(const BinRange& stop, std::uint64_t ticks_per_bin) {
 }
 
 }  // namespace
-
-PhotonSteps::PhotonSteps(double tick_s) : least_(least_gap(tick_s)), gaps_(least_) {
-  while (std::ldexp(tick_s, static_cast<int>(fine_shift_) + 1) <= kFallStep_s) ++fine_shift_;
-}
-
-void PhotonSteps::begin_step(std::uint64_t tick) {
-  while (tick >> shift_ >= kMost) join();
-  step_ = static_cast<std::size_t>(tick >> shift_);
-  step_end_ = (std::uint64_t{step_} + 1) << shift_;
-  if (step_ >= steps_.size()) steps_.resize(step_ + 1);
-  if (steps_[step_].photons == 0) steps_[step_].first = tick;
-}
-
-void PhotonSteps::make_fine_steps(std::uint64_t tick) {
-  constexpr std::uint64_t kFewest = 4096;
-  while (tick >> fine_shift_ >= kMostFallSteps) {
-    for (std::size_t k = 0; k < fine_.size(); k += 2)
-      fine_[k / 2] = fine_[k] + (k + 1 < fine_.size() ? fine_[k + 1] : 0);
-    fine_.resize((fine_.size() + 1) / 2);
-    ++fine_shift_;
-  }
-  const std::uint64_t some = std::max<std::uint64_t>(kFewest, 2 * fine_.size());
-  fine_.resize(std::max<std::size_t>(std::min(some, kMostFallSteps),
-                                     static_cast<std::size_t>(tick >> fine_shift_) + 1));
-}
 
 PhotonSteps::OneDetector* PhotonSteps::new_detector(std::uint16_t channel) {
   if (channel >= place_.size()) place_.resize(std::size_t{channel} + 1, kNoPlace);
@@ -75,7 +47,6 @@ void PhotonSteps::see_detector(std::uint16_t channel) {
 }
 
 void PhotonSteps::join() {
-  step_end_ = 0;
   for (std::size_t k = 0; k < steps_.size(); ++k) {
     const Step step = steps_[k];
     if (k > 0) steps_[k] = {};
@@ -126,8 +97,6 @@ void PhotonSteps::add_all(std::span<const std::uint64_t> ticks, std::uint16_t de
     from = end;
   }
   if (one != nullptr) one->counted.first = ticks.front();
-  if (ticks.back() >> fine_shift_ >= fine_.size()) make_fine_steps(ticks.back());
-  for (const std::uint64_t tick : ticks) ++fine_[tick >> fine_shift_];
 }
 
 std::uint64_t PhotonSteps::begin_of_run(std::uint64_t ticks) const {
@@ -168,30 +137,22 @@ Stops PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, doubl
   const auto first = std::find_if(steps_.begin(), steps_.end(), counted);
   if (first == steps_.end()) return stops;
   const auto last = std::find_if(steps_.rbegin(), steps_.rend(), counted);
-  CountsOfSteps run{.counts = counts,
-                    .step = std::uint64_t{1} << shift_,
-                    .all = {0, ticks},
-                    .counted = {first->first, last->last + 1},
-                    .unit_s = bin_s / static_cast<double>(ticks_per_bin),
-                    .sensors = detectors};
-  RepeatedStops repeated = repeated_stops(run, gaps_, known);
-  if (ticks >> fine_shift_ >= fine_.size()) make_fine_steps(ticks);
-  const std::vector<double> fine_counts(  // of whole steps
-      fine_.begin(), fine_.begin() + static_cast<std::ptrdiff_t>(ticks >> fine_shift_));
-  run.counts = fine_counts;
-  run.step = std::uint64_t{1} << fine_shift_;
-  add_falls(run, known, repeated);
-  stops.dark_counts = repeated.dark_counts;
+  const RepeatedStops repeated =
+      repeated_stops({.counts = counts,
+                      .step = std::uint64_t{1} << shift_,
+                      .all = {0, ticks},
+                      .counted = {first->first, last->last + 1},
+                      .unit_s = bin_s / static_cast<double>(ticks_per_bin),
+                      .sensors = detectors},
+                     gaps_, known);
   std::vector<BinRange>& to = repeated.certain ? stops.left_out : stops.named;
   for (const BinRange& stop : repeated.stops)
     if (const BinRange bins = in_bins(stop, ticks_per_bin); bins.end > bins.first)
       to.push_back(bins);
   sort_by_time(to);
-  if (!repeated.dark_counts)
-    known.insert(known.end(), repeated.stops.begin(), repeated.stops.end());
+  known.insert(known.end(), repeated.stops.begin(), repeated.stops.end());
   if (channels.size() > 1 && only_ == kSeveral)
     add_single_stops(stops, ticks, ticks_per_bin, bin_s, channels, known);
-  leave_falls_to_sensors(stops);
   return stops;
 }
 

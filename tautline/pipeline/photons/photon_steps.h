@@ -18,23 +18,23 @@ namespace tautline::pipeline {
 class PhotonSteps {
  public:
   /// `tick_s`: seconds.
-  explicit PhotonSteps(double tick_s = 1);
+  explicit PhotonSteps(double tick_s = 1) : least_(least_gap(tick_s)), gaps_(least_) {}
 
   /// In order of time; `detector`: its channel.
   void add(std::uint64_t tick, std::uint16_t detector = 0) {
     if (detector != only_ && only_ != kSeveral) see_detector(detector);
     if (last_) gaps_.add(*last_ + 1, tick);
     last_ = tick;
-    if (tick >> fine_shift_ >= fine_.size()) make_fine_steps(tick);
-    ++fine_[static_cast<std::size_t>(tick >> fine_shift_)];
-    if (tick >= step_end_) begin_step(tick);
-    Step& step = steps_[step_];
-    ++step.photons;
+    while (tick >> shift_ >= kMost) join();
+    const auto k = static_cast<std::size_t>(tick >> shift_);
+    if (k >= steps_.size()) steps_.resize(k + 1);
+    Step& step = steps_[k];
+    if (step.photons++ == 0) step.first = tick;
     step.last = tick;
     if (only_ != kSeveral) return;
     if (OneDetector* const one = detector_of(detector)) {
       if (one->any) one->gaps.add(one->counted.end, tick);
-      one->add(tick, step_, 1);
+      one->add(tick, k, 1);
     }
   }
 
@@ -46,9 +46,9 @@ class PhotonSteps {
   std::uint64_t begin_of_run(std::uint64_t ticks) const;
 
   /// Stops of a run of `ticks`, in bins of `ticks_per_bin` ticks and `bin_s` seconds: stopped_steps() of `detectors`
-  /// together that are is_left_out(), what is before begin_of_run(), repeated_stops() and add_falls(); from behind the
-  /// last bin with a photon to the next one. With two `channels` or more, those of the detectors in the order of sensors,
-  /// also single_stops() of each, of 64 detectors at most.
+  /// together that are is_left_out(), what is before begin_of_run(), and repeated_stops(); from behind the last bin with
+  /// a photon to the next one. With two `channels` or more, those of the detectors in the order of sensors, also
+  /// single_stops() of each, of 64 detectors at most.
   Stops stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s, std::size_t detectors,
               std::span<const std::uint16_t> channels = {});
 
@@ -78,9 +78,6 @@ class PhotonSteps {
     }
   };
   void join();
-  void begin_step(std::uint64_t tick);
-  /// Up to the one with this tick.
-  void make_fine_steps(std::uint64_t tick);
   /// Null: there are too many.
   OneDetector* detector_of(std::uint16_t channel) {
     if (channel >= place_.size() || place_[channel] == kNoPlace) return new_detector(channel);
@@ -100,14 +97,10 @@ class PhotonSteps {
   std::vector<OneDetector> each_;
   std::vector<std::uint8_t> place_;  ///< [channel], in each_
   std::vector<Step> steps_;
-  std::size_t step_ = 0;               ///< that of the last photon of add()
-  std::uint64_t step_end_ = 0;         ///< its end in ticks; 0: it is to be looked for
   LongestGaps gaps_;                   ///< in ticks
   std::optional<std::uint64_t> last_;  ///< photon of add()
   bool any_detector_ = false;          ///< of add_all()
   unsigned shift_ = 0;                 ///< a step has 2^shift ticks
-  std::vector<std::uint32_t> fine_;    ///< photons of steps of 2^fine_shift_ ticks, for add_falls()
-  unsigned fine_shift_ = 0;
 };
 
 }  // namespace tautline::pipeline

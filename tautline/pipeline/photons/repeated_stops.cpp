@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "tautline/pipeline/photons/dark_times.h"
-
 namespace tautline::pipeline {
 
 namespace {
@@ -24,9 +22,10 @@ constexpr std::uint64_t kRounding = 2, kFewestBinsAlike = 8;
 // exponentially distributed times that happens with probability 3e-8.
 constexpr std::size_t kAlikeLongerThanRest = 2;
 constexpr std::uint64_t kManyBinsAlike = 32;
-// Few stops: so many at most, and this part of the run at most.
+// Few stops: so many at most, this part of the run at most; and the expected number of dark times that are so long.
 constexpr std::size_t kMostFewStops = 50;
 constexpr std::uint64_t kMostPartOfFew = 10;
+constexpr double kChanceOfFew = 1e-6;
 
 bool overlap(const BinRange& a, const BinRange& b) {
   return a.first < b.end && b.first < a.end;
@@ -178,17 +177,34 @@ RepeatedStops stops_among(const std::vector<BinRange>& by_length, double shortes
   return {};
 }
 
+// The expected number of dark times that are longer than `length`, if they are of exponential distribution beyond the
+// kTail + 1st of `rest`, the longest first, which are `least` or longer; where it has fewer, the others are taken to be
+// twice that. Of whole bins each may be one longer. The mean of the distribution is unknown: any is as likely.
+double expected_beyond(double length, std::span<const BinRange> rest, double least) {
+  constexpr std::size_t kTail = 32;
+  const double from = rest.size() > kTail ? static_cast<double>(rest[kTail].bins()) : least;
+  double sum = kTail;
+  for (std::size_t k = 0; k < kTail; ++k)
+    sum += k < rest.size() ? static_cast<double>(rest[k].bins()) - from : least;
+  return kTail * std::pow(1 + (length - from) / sum, -static_cast<double>(kTail));
+}
+
 // Few, at any times and of any lengths, that are longer than the run's other dark times explain.
 RepeatedStops few_stops(const std::vector<BinRange>& by_length, const CountsOfSteps& run,
                         const LongestGaps& gaps) {
-  const auto number = static_cast<std::ptrdiff_t>(beyond_others(
-      by_length, gaps.least(),
-      {.most = kMostFewStops,
-       .shortest = static_cast<std::uint64_t>(std::ceil(kShortestCertainStop_s / run.unit_s)),
-       .total = run.counted.bins() / kMostPartOfFew}));
-  RepeatedStops found{{by_length.begin(), by_length.begin() + number}, false, false};
-  sort_by_time(found.stops);
-  return found;
+  for (std::size_t most = std::min(kMostFewStops, by_length.size()); most > 0; --most) {
+    const auto shortest = static_cast<double>(by_length[most - 1].bins());
+    const std::span stops = std::span(by_length).first(most);
+    if (shortest * run.unit_s < kShortestCertainStop_s ||
+        kMostPartOfFew * sum_inside(stops, run.counted) > run.counted.bins() ||
+        expected_beyond(shortest, std::span(by_length).subspan(most),
+                        static_cast<double>(gaps.least())) > kChanceOfFew)
+      continue;
+    RepeatedStops found{{stops.begin(), stops.end()}, false, false};
+    sort_by_time(found.stops);
+    return found;
+  }
+  return {};
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ struct RepeatedStops {
   /// No lone emitter that blinks, nor light that is modulated: they are not below kShortestCertainStop_s, and all of one
   /// length or too long without a dark count.
   bool certain = false;
-  bool alike = false;        ///< ten or more of one length
-  bool dark_counts = false;  ///< they have some counts, by add_falls()
+  bool alike = false;  ///< ten or more of one length
 };
 
 /// Four stops or more among `gaps`, outside of `known` stops, and what is left of one where the run begins or ends; those
