@@ -229,8 +229,9 @@ class FitJudge {
   std::string swing_of(const CurveFit& one, const fit::Points& all) const {
     const auto swing = fit::mains_swing(config_.model, one.solution.values, all);
     if (!swing) return {};
-    return fmt::format("the light swings with {:g} Hz by {:.2g} %, as the mains makes it",
-                       swing->frequency_hz, 100 * swing->part);
+    return fmt::format(
+        "the light swings with some {:g} Hz by {:.2g} %, as the mains or a scan makes it",
+        swing->frequency_hz, 100 * swing->part);
   }
 
   // A segment without which the result is another by more than the others' errors explain.

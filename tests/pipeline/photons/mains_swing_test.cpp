@@ -77,7 +77,7 @@ TEST(MainsSwing, OfExactCurvesIsNamedWithItsFrequencyAndSize) {
       }
       tests::add_noise(curves, random);
       const std::string status = fit_curves(curves, {}).fits[0].status;
-      const std::string begin = "the light swings with ";
+      const std::string begin = "the light swings with some ";
       ASSERT_TRUE(status.starts_with(begin)) << status;
       EXPECT_NEAR(std::atof(status.c_str() + begin.size()), frequency_hz, 0.5) << status;
       const std::string by = " Hz by ";
