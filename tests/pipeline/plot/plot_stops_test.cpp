@@ -290,30 +290,31 @@ TEST_F(Plot, CountsOfOneSensorThatStop) {
 
 // Three times, for less than a step of the curves' count rates.
 TEST_F(Plot, CountsThatStopAFewTimes) {
-  constexpr std::size_t kBins = 60'000, kStops = 3, kLength = 30;
+  constexpr std::size_t kBins = 300'000, kStops = 3, kLength = 300;
+  constexpr double kBin_s = 1e-4;
   auto random = generator();
-  std::poisson_distribution<int> draw(30);
+  std::poisson_distribution<int> draw(3);
   std::vector<std::uint8_t> counts(2 * kBins);
-  for (auto& count : counts) count = static_cast<std::uint8_t>(std::clamp(draw(random), 1, 99));
+  for (auto& count : counts) count = static_cast<std::uint8_t>(draw(random));
   std::vector<double> from_s;
   for (std::size_t k = 0; k < kStops; ++k) {
     const std::size_t first = (4 * k + 1) * kBins / (4 * kStops) + random() % (kBins / 8);
     std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(2 * first), 2 * kLength, 0);
-    from_s.push_back(static_cast<double>(first) * 1e-3);
+    from_s.push_back(static_cast<double>(first) * kBin_s);
   }
   formats::npy::ArrayWriter writer(scratch / "x.npy", "|u1", {kBins, 2}, true);
   writer.write(std::as_bytes(std::span(counts)));
   writer.finish();
-  must({"autocorrelate", scratch / "x.npy", "-o", scratch / "g.csv", "--bin", "1e-3", "--pairs",
+  must({"autocorrelate", scratch / "x.npy", "-o", scratch / "g.csv", "--bin", "1e-4", "--pairs",
         "0x1"});
   pipeline::PlotConfig config;
-  config.bin_s = 1e-3;
+  config.bin_s = kBin_s;
   for (const figure::Figure& made : {figure_of("g.csv"), figure_of("x.npy", config)}) {
     const auto& ranges = panel(made, "Count rate").empty;
     ASSERT_EQ(ranges.size(), kStops);
     for (std::size_t k = 0; k < kStops; ++k) {
       EXPECT_NEAR(ranges[k].first, from_s[k], 0.041);
-      EXPECT_NEAR(ranges[k].second, from_s[k] + kLength * 1e-3, 0.041);
+      EXPECT_NEAR(ranges[k].second, from_s[k] + kLength * kBin_s, 0.041);
     }
     EXPECT_TRUE(std::ranges::any_of(made.notes, [](const std::string& note) {
       return note.starts_with("Grey: the counts of all sensors stop");
