@@ -26,7 +26,7 @@ inline constexpr std::size_t kFewStops = 3;
 struct RepeatedRanges {
   std::string name;  ///< "detector 1", "all sensors"; empty: the only sensor
   std::vector<std::pair<double, double>> ranges = {};  ///< of the panel's x
-  bool of_all = false;                                 ///< sensors
+  bool of_all = false;                                 ///< of all sensors
   bool more = false;                                   ///< there are more than these
 };
 
